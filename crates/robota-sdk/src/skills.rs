@@ -14,6 +14,7 @@ use robota_core::ids::CallId;
 use robota_core::task::TaskMode;
 use robota_runtime::AgentWork;
 use robota_session::{Session, TurnPermissions};
+use robota_tools::Bash;
 use serde_json::json;
 
 pub(crate) use hooks::OwnHooks;
@@ -22,7 +23,7 @@ pub(crate) use tool::SkillTool;
 
 use crate::agents::{AgentResult, AgentRun};
 use crate::context::lock;
-use crate::gated_tools::GatedTools;
+use crate::gated_tools::{GatedTools, READ};
 use crate::interactive::InteractiveSession;
 use crate::project::Project;
 
@@ -181,22 +182,24 @@ impl SkillRunner {
             commands_disabled: self.project.settings.values.disable_skill_shell_execution
                 == Some(true),
         })?;
+        let grants = body.grants();
+        // Only for this skill: the rules of its turn begin with the turn.
+        let tools = self.tools.allowing(&grants.allowed_tools);
         let mut text = String::new();
         for part in parts {
             match part {
                 SkillPart::Text(plain) => text.push_str(&plain),
                 SkillPart::Command { command } => {
-                    text.push_str(&self.output_of(session, name, &command).await?);
+                    text.push_str(&output_of(&tools, session, name, &command).await?);
                 }
                 SkillPart::File { path, text: mention } => {
                     text.push_str(&mention);
-                    if let Some(content) = self.file(session, &path).await {
+                    if let Some(content) = self.file(&tools, session, &path).await {
                         text.push_str(&format!("\n<file path=\"{path}\">\n{content}\n</file>\n"));
                     }
                 }
             }
         }
-        let grants = body.grants();
         if let Some(hooks) = &grants.hooks {
             self.hooks.add(&self.project, &format!("the skill `{name}`"), hooks);
         }
@@ -247,32 +250,33 @@ impl SkillRunner {
         }
     }
 
-    async fn output_of(
-        &self,
-        session: &Session,
-        skill: &str,
-        command: &str,
-    ) -> Result<String, SkillFailure> {
-        let (skill, command) = (skill.to_owned(), command.to_owned());
-        match self.tools.run(session, "Bash", json!({"command": command})).await {
-            Err(refused) => {
-                let reason = refused.reason();
-                Err(SkillFailure::NotAllowed { skill, command, reason })
-            }
-            // Searches end with 1 if they find nothing.
-            Ok(outcome) if outcome.ok || outcome.metadata.get("exit_code") == Some(&json!(1)) => {
-                Ok(outcome.text().trim_end().to_owned())
-            }
-            Ok(outcome) => {
-                Err(SkillFailure::CommandFailed { skill, command, output: outcome.text() })
-            }
-        }
-    }
-
     /// Returns the content of a file that may be read without a question.
-    async fn file(&self, session: &Session, path: &str) -> Option<String> {
+    async fn file(&self, tools: &GatedTools, session: &Session, path: &str) -> Option<String> {
         let path = self.project.cwd().join(path);
-        let outcome = self.tools.run(session, "Read", json!({"file_path": path})).await.ok()?;
+        let outcome = tools.run(session, READ, json!({"file_path": path})).await.ok()?;
         outcome.ok.then(|| outcome.text())
+    }
+}
+
+/// Runs a command of a skill, and returns what it printed.
+async fn output_of(
+    tools: &GatedTools,
+    session: &Session,
+    skill: &str,
+    command: &str,
+) -> Result<String, SkillFailure> {
+    let (skill, command) = (skill.to_owned(), command.to_owned());
+    match tools.run(session, Bash::NAME, json!({"command": command})).await {
+        Err(refused) => {
+            let reason = refused.reason();
+            Err(SkillFailure::NotAllowed { skill, command, reason })
+        }
+        Ok(outcome) if outcome.ok && Bash::failed_code(&command, &outcome.metadata).is_none() => {
+            Ok(Bash::printed(&outcome.text(), &outcome.metadata).trim_end().to_owned())
+        }
+        Ok(outcome) => {
+            let output = outcome.text().trim_end().to_owned();
+            Err(SkillFailure::CommandFailed { skill, command, output })
+        }
     }
 }

@@ -51,6 +51,16 @@ pub(crate) struct EstimatingGate {
 }
 
 impl EstimatingGate {
+    /// Returns a gate with the same estimates around another one.
+    fn around(&self, inner: Arc<dyn Gate>) -> Arc<dyn Gate> {
+        Arc::new(Self {
+            inner,
+            budget: self.budget.clone(),
+            model: self.model.clone(),
+            tasks: self.tasks.clone(),
+        })
+    }
+
     fn estimate(&self, agents: usize) -> Estimate {
         let ended = self.tasks.list();
         // A task without usage is a command, or an agent that has not ended: neither says what an
@@ -127,6 +137,10 @@ impl Gate for EstimatingGate {
         self.inner.add_turn_rules(allow, deny)
     }
 
+    fn allowing(&self, rules: &[String]) -> Option<Arc<dyn Gate>> {
+        self.inner.allowing(rules).map(|inner| self.around(inner))
+    }
+
     fn forget_turn_rules(&self) {
         self.inner.forget_turn_rules();
     }
@@ -140,13 +154,7 @@ impl Gate for EstimatingGate {
     }
 
     fn for_fork(&self) -> Option<Arc<dyn Gate>> {
-        let inner = self.inner.for_fork()?;
-        Some(Arc::new(Self {
-            inner,
-            budget: self.budget.clone(),
-            model: self.model.clone(),
-            tasks: self.tasks.clone(),
-        }))
+        self.inner.for_fork().map(|inner| self.around(inner))
     }
 
     fn set_mode(&self, mode: Mode) {

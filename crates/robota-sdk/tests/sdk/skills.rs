@@ -56,6 +56,78 @@ async fn sdk_13_a_command_that_is_not_allowed_ends_the_invocation() {
 }
 
 #[tokio::test]
+async fn sdk_13_allowed_tools_cover_the_commands_of_the_skill_itself() {
+    const ALLOWED: &str = "---\nallowed-tools: Bash(touch made)\n---\n";
+    let touch = "{tools: [{tool: Bash, input: {command: touch made}}]}";
+    let scene = Scene::new(&format!("- made\n- {touch}\n- no\n"));
+    let made = || scene.path().join("project/made").exists();
+    scene.write("home/.claude/skills/make/SKILL.md", &format!("{ALLOWED}Now !`touch made`.\n"));
+    scene.write("home/.claude/skills/more/SKILL.md", &format!("{ALLOWED}Now !`touch more`.\n"));
+    let session = scene.builder().mode(Mode::Default).open().await.unwrap();
+    let error = enter(&session, "/more").await.err().unwrap();
+    assert!(matches!(error, SdkError::Skill(SkillFailure::NotAllowed { .. })), "{error}");
+    // Prepared, but not submitted: its rules must not stay.
+    session.prepare("/make").await.unwrap();
+    assert!(made());
+    std::fs::remove_file(scene.path().join("project/made")).unwrap();
+    assert_eq!(answer(&session, "/make").await.response, "made");
+    assert!(made());
+    std::fs::remove_file(scene.path().join("project/made")).unwrap();
+    let later = session.submit("Again.").await.unwrap().result().await.unwrap();
+    assert_eq!((later.tools[0].end, made()), (Some(ToolEnd::Denied), false), "{later:?}");
+}
+
+#[tokio::test]
+async fn sdk_13_a_deny_rule_is_stronger_than_the_allowed_tools_of_a_skill() {
+    let scene = Scene::new("- done\n");
+    let text = "---\nallowed-tools: Bash\n---\nNow !`touch made`.\n";
+    scene.write("home/.claude/skills/make/SKILL.md", text);
+    let options = robota_sdk::ProjectOptions {
+        deny: vec!["Bash(touch *)".to_owned()],
+        ..robota_sdk::ProjectOptions::default()
+    };
+    let session = scene.builder_for(scene.project_with(options)).open().await.unwrap();
+    let error = enter(&session, "/make").await.err().unwrap();
+    assert!(matches!(error, SdkError::Skill(SkillFailure::NotAllowed { .. })), "{error}");
+    assert!(!scene.path().join("project/made").exists());
+}
+
+#[tokio::test]
+async fn sdk_13_a_command_that_fails_ends_the_invocation() {
+    let scene = Scene::new("- done\n");
+    for (name, command) in [("three", "exit 3"), ("false", "echo wrong; false"), ("gone", "cat no-file")]
+    {
+        let text = format!("Before !`{command}` after\n");
+        scene.write(&format!("home/.claude/skills/{name}/SKILL.md"), &text);
+    }
+    let session = scene.builder().mode(Mode::BypassPermissions).open().await.unwrap();
+    for (name, shown) in
+        [("three", "[exit code 3]"), ("false", "wrong\n[exit code 1]"), ("gone", "no-file")]
+    {
+        let error = enter(&session, &format!("/{name}")).await.err().unwrap();
+        assert!(matches!(error, SdkError::Skill(SkillFailure::CommandFailed { .. })), "{error}");
+        assert!(error.to_string().contains(shown), "{error}");
+    }
+    assert!(scene.provider.requests().is_empty());
+}
+
+#[tokio::test]
+async fn sdk_13_the_output_of_a_command_is_inserted_without_notes() {
+    let scene = Scene::new("- done\n");
+    scene.write("project/notes.md", "one\ntwo\n");
+    scene.write("project/web/x", "");
+    scene.write(
+        "home/.claude/skills/look/SKILL.md",
+        "Nothing: <!`true`>\nQuiet: !`true`.\nFound: !`grep tw notes.md`.\n\
+         Not found: !`cat notes.md | grep 'three|four'`.\nMoved: !`cd web && ls`.\n",
+    );
+    let session = scene.builder().mode(Mode::BypassPermissions).open().await.unwrap();
+    answer(&session, "/look").await;
+    let expected = "Nothing: <!`true`>\nQuiet: .\nFound: two.\nNot found: .\nMoved: x.\n";
+    assert_eq!(sent(&scene, 0), expected);
+}
+
+#[tokio::test]
 async fn sdk_13_commands_of_a_checkout_need_trust() {
     let scene = Scene::new("- done\n");
     scene.write("project/.claude/skills/theirs/SKILL.md", "Now !`echo hello`\n");
