@@ -21,7 +21,6 @@ use robota_core::hook::{EventDecision, HookData, HookEvent, Hooks as _, SessionS
 use robota_core::ids::{InputId, SessionId};
 use robota_core::journal::{JournalError, JournalStore, LostReason};
 use robota_core::message::Cause;
-use robota_core::provider::OutputSchema;
 use robota_core::turn::{TurnInput, TurnReport, TurnRules};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -39,7 +38,7 @@ use crate::error::SessionError;
 use crate::hooks::HookChain;
 use crate::hub::{SessionHub, StoreFailure};
 use crate::open::ResumeStrategy;
-use crate::session::TurnPermissions;
+use crate::session::SendOptions;
 use crate::setup::TurnSetup;
 
 /// Delay before the first retry of a failed journal write; each further delay is twice as long.
@@ -159,15 +158,9 @@ pub(crate) struct Actor {
     blocked: Option<Backoff>,
     lost: CancellationToken,
     /// What inputs that have not started a turn want for it.
-    wishes: HashMap<InputId, TurnWishes>,
+    wishes: HashMap<InputId, SendOptions>,
     /// Hooks that run in the background; only closing the session waits for them.
     background: JoinSet<()>,
-}
-
-/// Options of an input for the turn that it starts. They are not recorded.
-struct TurnWishes {
-    rules: TurnPermissions,
-    output: Option<OutputSchema>,
 }
 
 /// When the next retry is due, and the delay before it.
@@ -363,12 +356,17 @@ impl Actor {
         if let TurnInput::Message { input: Some(id), .. } = &input
             // Present only in the process that accepted the input: a resume delivers it without
             // them.
-            && let Some(TurnWishes { rules, output }) = self.wishes.remove(id)
+            && let Some(SendOptions { rules, output, model, model_options, .. }) =
+                self.wishes.remove(id)
         {
             for rule in ports.gate.add_turn_rules(&rules.allow, &rules.deny) {
                 tracing::warn!(rule, "the rule for this turn is not valid");
             }
             config.output = output;
+            if let Some(model) = model {
+                config.turn.set_model(model);
+            }
+            config.options.extend(model_options);
         }
         match Drive::start(ports, config, &mut self.recorder, input).await {
             Ok(drive) => self.work = Some(Work::Turn(Box::new(drive))),

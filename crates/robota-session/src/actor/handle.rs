@@ -16,12 +16,11 @@ use robota_core::turn::TurnInput;
 
 use super::{
     AcceptedInput, Actor, CloseReply, DecideEvents, Flow, InputChange, ManualCompaction, Reply,
-    Request, Rewrite, SendRequest, Shared, TurnWishes, Work,
+    Request, Rewrite, SendRequest, Shared, Work,
 };
 use crate::checkpoints::{RestoreOptions, RestoreReport, Workspace, restore};
 use crate::error::SessionError;
 use crate::open;
-use crate::session::TurnPermissions;
 
 impl Actor {
     pub(super) async fn on_request(&mut self, request: Request) -> Flow {
@@ -76,7 +75,8 @@ impl Actor {
 
     async fn accept(&mut self, input: SendRequest) -> Result<AcceptedInput, SessionError> {
         self.require_recovered()?;
-        let SendRequest { content, delivery, metadata, rules, output } = input;
+        let SendRequest { content, mut options } = input;
+        let (delivery, metadata) = (options.delivery, std::mem::take(&mut options.metadata));
         let input = InputId::mint(&*self.shared.turn_setup().setup.base.ids);
         // A subscription that starts here contains the event that accepts the input.
         let before = self.shared.hub.status().last;
@@ -89,8 +89,8 @@ impl Actor {
             self.recorder.record(None, vec![cancelled.into()]);
             return Err(error);
         }
-        if output.is_some() || rules != TurnPermissions::default() {
-            self.wishes.insert(input.clone(), TurnWishes { rules, output });
+        if options.has_turn_options() {
+            self.wishes.insert(input.clone(), options);
         }
         self.options.defer_inputs = false;
         self.blocked = None;
