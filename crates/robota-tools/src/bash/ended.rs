@@ -123,15 +123,20 @@ mod tests {
     #[test]
     fn notes_are_no_output() {
         let metadata = |bytes: u64, truncated: bool| {
-            let all = serde_json::json!({"exit_code": 3, "output_bytes": bytes, "truncated": truncated});
+            let all =
+                serde_json::json!({"exit_code": 3, "output_bytes": bytes, "truncated": truncated});
             all.as_object().cloned().unwrap()
         };
         for (text, bytes, truncated, printed) in [
             ("[no output]\n", 0, false, ""),
             ("a\n[working directory: /x]\n[exit code 3]\n", 2, false, "a\n"),
             ("[exit code 3]\n[exit code 3]\n", 14, false, "[exit code 3]\n"),
-            ("a\n[... 9 of 13 bytes cut ...]\nb\n[exit code 3]\n", 13, true,
-             "a\n[... 9 of 13 bytes cut ...]\nb\n"),
+            (
+                "a\n[... 9 of 13 bytes cut ...]\nb\n[exit code 3]\n",
+                13,
+                true,
+                "a\n[... 9 of 13 bytes cut ...]\nb\n",
+            ),
             ("[no output]\n[exit code 3]\n", 0, true, ""),
             ("\u{fffd}\u{fffd}\n[exit code 3]\n", 3, false, "\u{fffd}\u{fffd}\n"),
         ] {
