@@ -13,11 +13,13 @@
 //! # Ok(()) }
 //! ```
 
+use std::path::{Path, PathBuf};
+
 use serde::Serialize;
 
-use crate::reader::ContextReader;
+use crate::reader::{Boundary, ContextReader};
 
-/// The most bytes of `.git/HEAD` that are read.
+/// The most bytes of `.git/HEAD`, and of the files that name the folder of a worktree, that are read.
 const MAX_HEAD_BYTES: u64 = 4 * 1024;
 
 /// What the names of a project's files show about it.
@@ -115,14 +117,30 @@ impl ProjectFacts {
     }
 }
 
-/// Returns the current branch of the repository, without running git; none if there is none or its
-/// `.git` is no folder of the checkout.
+/// Returns the current branch of the repository or of the worktree, without running git; none if there
+/// is none.
 #[must_use]
 pub fn current_branch(reader: &ContextReader) -> Option<String> {
     let root = reader.root();
-    let head = root.join(".git").join("HEAD");
-    let head = reader.read(&head, &reader.folders.boundary(root), MAX_HEAD_BYTES).ok()??;
-    Some(head.text.strip_prefix("ref: refs/heads/")?.trim().to_owned())
+    let git = root.join(".git");
+    let head = if git.is_dir() {
+        reader.read(&git.join("HEAD"), &reader.folders.boundary(root), MAX_HEAD_BYTES)
+    } else {
+        // Outside of the checkout; `worktree` has checked that git made this link.
+        reader.read(&worktree(reader, &git)?.join("HEAD"), &Boundary::User, MAX_HEAD_BYTES)
+    };
+    Some(head.ok()??.text.strip_prefix("ref: refs/heads/")?.trim().to_owned())
+}
+
+/// Returns the folder in which git keeps the state of a worktree, which the file `.git` names. A
+/// checkout can contain such a file, too: the folder must name the file in turn.
+fn worktree(reader: &ContextReader, git: &Path) -> Option<PathBuf> {
+    let root = reader.root();
+    let link = reader.read(git, &reader.folders.boundary(root), MAX_HEAD_BYTES).ok()??;
+    let folder = root.join(link.text.strip_prefix("gitdir:")?.trim());
+    let back = reader.read(&folder.join("gitdir"), &Boundary::User, MAX_HEAD_BYTES).ok()??;
+    let back = folder.join(back.text.trim());
+    (back.canonicalize().ok()? == git.canonicalize().ok()?).then_some(folder)
 }
 
 fn add(list: &mut Vec<&'static str>, word: &'static str) {

@@ -58,8 +58,8 @@ pub struct Skills {
     overrides: BTreeMap<String, SkillOverride>,
     /// The skills with `paths` that a file has matched.
     active: BTreeSet<String>,
-    /// The folders below the working folder that were searched.
-    visited: BTreeSet<PathBuf>,
+    /// The folders below the working folder that were searched, and the skills found there.
+    visited: BTreeMap<PathBuf, Vec<String>>,
     problems: Vec<Problem>,
 }
 
@@ -116,7 +116,7 @@ impl Skills {
             entries: IndexMap::new(),
             overrides: BTreeMap::new(),
             active: BTreeSet::new(),
-            visited: BTreeSet::new(),
+            visited: BTreeMap::new(),
             problems: Vec::new(),
         };
         for source in find::sources(&reader.folders) {
@@ -158,6 +158,11 @@ impl Skills {
         self.entries.len()
     }
 
+    /// Returns the names in order of priority. Opens no file.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
     /// Returns whether no name was found.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -195,29 +200,38 @@ impl Skills {
     }
 
     /// Adds the skills of the folders between the working folder and a file that is read, and returns
-    /// the names of the skills that became available: those, and those whose `paths` match the file.
-    /// A name that exists already gets the folder as a prefix: `apps/web:deploy`.
-    pub fn on_access(&mut self, path: &Path) -> Vec<String> {
+    /// the names of the skills that the model may use because of this file: those, and those whose
+    /// `paths` match it. A name that exists already gets the folder as a prefix: `apps/web:deploy`.
+    ///
+    /// `shown` has the names that the conversation was shown before. They are not returned again; those
+    /// that are returned are added to it. The first call reads the headers of all skills.
+    pub fn on_access(&mut self, path: &Path, shown: &mut BTreeSet<String>) -> Vec<String> {
         let Some(real) = self.reader.accessed(path) else { return Vec::new() };
         let mut names = Vec::new();
         for folder in self.reader.nested_folders(&real) {
-            if self.visited.insert(folder.clone()) {
+            if !self.visited.contains_key(&folder) {
                 let prefix = folder.strip_prefix(self.reader.cwd()).unwrap_or(&folder);
                 let prefix = prefix.to_string_lossy().into_owned();
-                for source in find::nested(&self.reader.folders, &folder) {
-                    names.extend(self.add_source(source, Some(&prefix)));
-                }
+                let sources = find::nested(&self.reader.folders, &folder).into_iter();
+                let found = sources.flat_map(|it| self.add_source(it, Some(&prefix))).collect();
+                self.visited.insert(folder.clone(), found);
             }
+            names.extend(self.visited.get(&folder).into_iter().flatten().cloned());
         }
-        // Only headers that were read are known to have `paths`.
-        let Ok(path) = real.strip_prefix(self.reader.cwd()) else { return names };
-        let matching = self.entries.iter().filter(|(name, entry)| {
-            let paths = entry.loaded.get().and_then(|loaded| loaded.paths.as_ref());
-            !self.active.contains(*name) && paths.is_some_and(|paths| paths.match_path(path))
+        if let Ok(path) = real.strip_prefix(self.reader.cwd()) {
+            // Also the headers that the list at the start left out: each may have `paths`.
+            let matching = self.entries.iter().filter(|(name, entry)| {
+                let paths = self.loaded(name, entry).paths.as_ref();
+                paths.is_some_and(|paths| paths.match_path(path))
+            });
+            let matching: Vec<_> = matching.map(|(name, _)| name.clone()).collect();
+            self.active.extend(matching.iter().cloned());
+            names.extend(matching);
+        }
+        names.retain(|name| {
+            let skill = self.get(name).filter(|skill| self.is_listed(skill));
+            skill.is_some() && shown.insert(name.clone())
         });
-        let matching: Vec<_> = matching.map(|(name, _)| name.clone()).collect();
-        self.active.extend(matching.iter().cloned());
-        names.extend(matching);
         names
     }
 

@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::collections::BTreeSet;
+
 use common::{Stopped, World, lines};
 use robota_config::skills::{
     ListingCaps, SkillContext, SkillError, SkillInvocation, SkillKind, SkillPart, Skills,
@@ -277,10 +279,17 @@ fn nested_skills_are_found_when_a_file_near_them_is_read() {
     world.put("node_modules/p/.claude/skills/evil/SKILL.md", "evil");
     world.put("node_modules/p/i.js", "");
     let mut skills = find(&world);
+    let mut shown = BTreeSet::new();
     assert_eq!(names(&skills), ["deploy"]);
-    assert_eq!(skills.on_access(&world.path("apps/web/src/x.ts")), ["apps/web:deploy", "lint"]);
-    assert!(skills.on_access(&world.path("apps/web/src/x.ts")).is_empty());
-    assert!(skills.on_access(&world.path("node_modules/p/i.js")).is_empty());
+    let file = world.path("apps/web/src/x.ts");
+    assert_eq!(skills.on_access(&file, &mut shown), ["apps/web:deploy", "lint"]);
+    assert!(skills.on_access(&file, &mut shown).is_empty());
+    assert!(skills.on_access(&world.path("node_modules/p/i.js"), &mut shown).is_empty());
+    // Another conversation has not seen them.
+    let other = skills.on_access(&file, &mut BTreeSet::new());
+    assert_eq!(other, ["apps/web:deploy", "lint"]);
+    let listing = skills.listing_of(&other, &ListingCaps::default());
+    assert_eq!(listing.text, "- apps/web:deploy: web\n- lint: lint\n");
     assert_eq!(description(&skills, "apps/web:deploy").as_deref(), Some("web"));
     assert_eq!(description(&skills, "deploy").as_deref(), Some("top"));
 }
@@ -293,10 +302,38 @@ fn a_skill_with_paths_is_listed_when_one_of_them_is_read() {
     world.put("a/b.ts", "");
     let mut skills = find(&world);
     assert_eq!(skills.listing(&ListingCaps::default()).text, "");
-    assert!(skills.on_access(&world.path("a/b.ts")).is_empty());
-    assert_eq!(skills.on_access(&world.path("a/b.css")), ["css"]);
-    assert!(skills.on_access(&world.path("a/b.css")).is_empty());
+    let mut shown = BTreeSet::new();
+    assert!(skills.on_access(&world.path("a/b.ts"), &mut shown).is_empty());
+    assert_eq!(skills.on_access(&world.path("a/b.css"), &mut shown), ["css"]);
+    assert!(skills.on_access(&world.path("a/b.css"), &mut shown).is_empty());
     assert_eq!(skills.listing(&ListingCaps::default()).text, "- css: css\n");
+}
+
+#[test]
+fn sdk_13_a_skill_with_paths_is_found_behind_those_that_the_list_reads() {
+    let world = World::new();
+    for n in 0..60 {
+        world.put(&format!(".claude/skills/s{n:02}/SKILL.md"), "---\ndescription: x\n---\nx");
+    }
+    world.put(".claude/skills/z/SKILL.md", "---\ndescription: z\npaths: '*.css'\n---\nx");
+    world.put("a.css", "");
+    let mut skills = find(&world);
+    assert!(skills.listing(&ListingCaps::default()).text.ends_with("- 13 more skills\n"));
+    assert_eq!(skills.on_access(&world.path("a.css"), &mut BTreeSet::new()), ["z"]);
+}
+
+#[test]
+fn sdk_13_a_nested_skill_that_the_model_may_not_use_is_not_shown_to_it() {
+    let world = World::new();
+    world.put("web/.claude/skills/mine/SKILL.md", "---\ndisable-model-invocation: true\n---\nx");
+    world.put("web/.claude/skills/css/SKILL.md", "---\ndescription: css\npaths: '*.css'\n---\nx");
+    world.put("web/a.txt", "");
+    world.put("web/a.css", "");
+    let mut skills = find(&world);
+    let mut shown = BTreeSet::new();
+    assert!(skills.on_access(&world.path("web/a.txt"), &mut shown).is_empty());
+    assert!(skills.get("mine").is_some(), "the user may use it");
+    assert_eq!(skills.on_access(&world.path("web/a.css"), &mut shown), ["css"]);
 }
 
 #[test]

@@ -63,6 +63,13 @@ pub trait Gate: Send + Sync {
         [allow, deny].concat()
     }
 
+    /// Returns a gate that also allows calls that match these rules, for calls of the program itself.
+    /// This gate stays as it is. A rule that is not valid allows nothing; `None` means that the gate
+    /// has no rules.
+    fn allowing(&self, _rules: &[String]) -> Option<Arc<dyn Gate>> {
+        None
+    }
+
     /// Removes the rules of [`Gate::add_turn_rules`]. The session calls it when a turn ends.
     fn forget_turn_rules(&self) {}
 

@@ -68,6 +68,23 @@ pub(crate) fn canonical(name: &str) -> &str {
     }
 }
 
+/// Returns whether a deny rule that consists of the name of a tool forbids another tool. Tools with
+/// the same effect share rules: `Write` is about `Edit` and `MultiEdit`, too.
+///
+/// ```
+/// use robota_policy::name_denies;
+///
+/// assert!(name_denies("Write", "MultiEdit"));
+/// assert!(!name_denies("Write", "Read"));
+/// ```
+#[must_use]
+pub fn name_denies(rule: &str, tool: &str) -> bool {
+    match Family::of_rule(rule) {
+        Some(family) => Family::of_tool(tool) == Some(family),
+        None => canonical(rule) == canonical(tool),
+    }
+}
+
 /// Fields that rules match by their meaning, never as a parameter.
 pub(crate) const PRIMARY_FIELDS: &[&str] =
     &["command", "file_path", "filePath", "path", "notebook_path", "notebookPath", "url", "domain"];

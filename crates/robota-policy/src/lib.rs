@@ -64,7 +64,7 @@ mod web;
 mod words;
 mod workspace;
 
-pub use call::ToolCall;
+pub use call::{ToolCall, name_denies};
 pub use explain::{ExplainedCommand, Explanation, RuleExample, RuleExplanation, explain_rule};
 pub use policy::{Policy, PolicySpec};
 pub use presets::{DEFAULT_ALLOW, Preset, presets};

@@ -42,6 +42,8 @@ pub struct AgentWork {
     pub prompt: String,
     /// The model; none for that of the definition.
     pub model: Option<String>,
+    /// How hard the model thinks; none for what the definition says.
+    pub effort: Option<String>,
     /// Whether it gets a worktree of its own.
     pub isolation: Isolation,
     /// The folder it works in; none for that of its parent.

@@ -26,11 +26,12 @@ use robota_core::permission::Mode;
 use robota_core::task::{TaskError, TaskErrorCategory};
 use robota_core::tool::Tool;
 use robota_exec::{Environment, Supervisor};
+use robota_runtime::AgentJob;
 use robota_tools::ToolWorkspace;
 
 pub use approvals::AgentPermissions;
 pub(crate) use catalogue::AgentCatalogue;
-pub(crate) use estimate::EstimatingGate;
+pub(crate) use estimate::{AnswerAgents, EstimatingGate};
 pub use handle::AgentHandle;
 pub(crate) use hooks::{SettingsAgentHooks, ToolHooks};
 pub use jobs::{AgentResult, AgentRun, AgentRuns};
@@ -46,6 +47,9 @@ use crate::mcp::SessionMcp;
 use crate::model_setup::ModelSetup;
 use crate::notice::Notice;
 use crate::project::Project;
+
+/// The variable with the model of all agents, which wins over calls and definitions.
+const MODEL_VARIABLE: &str = "CLAUDE_CODE_SUBAGENT_MODEL";
 
 /// How a session runs agents.
 ///
@@ -121,6 +125,19 @@ impl AgentParts {
         let unknown =
             || TaskError::new(TaskErrorCategory::Start, format!("there is no agent `{name}`"));
         self.definitions.all().get(name).ok_or_else(unknown)
+    }
+
+    /// Returns a job with the model that the user set for all agents, if there is one.
+    fn with_model_of_user(&self, job: &AgentJob) -> AgentJob {
+        let mut job = job.clone();
+        let set = |name: &str| match self.project.settings.values.env.get(name) {
+            Some(value) => Some(value.as_str()),
+            None => self.project.environment.get(name),
+        };
+        if let Some(model) = set(MODEL_VARIABLE).map(str::trim).filter(|model| !model.is_empty()) {
+            job.work.model = Some(model.to_owned());
+        }
+        job
     }
 
     /// Returns the hooks of the program that runs the session: its budget, and those of its code.

@@ -15,7 +15,7 @@ use robota_config::{ContextReader, ReadCounts, TrustStore, import_requests, show
 use robota_mcp::client::ServerInstructions;
 use serde_json::Value;
 
-pub(crate) use nested::NestedContext;
+pub(crate) use nested::{NestedContext, NestedContexts};
 
 use crate::mcp::compose_instructions;
 use crate::memory::ProjectMemory;
@@ -37,7 +37,7 @@ pub(crate) struct ProjectContext {
     /// The skills, shared with the runner: reading them again changes both.
     pub(crate) skills: Arc<Mutex<Skills>>,
     /// What becomes active when files are read.
-    pub(crate) nested: NestedContext,
+    pub(crate) nested: NestedContexts,
     /// What is wrong with the files.
     pub(crate) notices: Vec<Notice>,
     /// Whether the project has a memory.
@@ -114,7 +114,7 @@ impl ProjectContext {
         let counts = agents + reader.counts();
         let (system, parts) = composer.finish();
         let skills = Arc::new(Mutex::new(skills));
-        let nested = NestedContext::new(instructions, skills.clone());
+        let nested = NestedContexts::new(instructions, skills.clone());
         Self {
             system,
             parts,

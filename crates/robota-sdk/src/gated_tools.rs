@@ -19,6 +19,8 @@ use crate::interactive::ShellRun;
 pub(crate) struct GatedTools {
     tools: Vec<Arc<dyn Tool>>,
     readers: Readers,
+    /// Rules that allow calls besides those of the session.
+    allow: Vec<String>,
 }
 
 /// The Read tools that the models of a session and its forks use. They remember which files were
@@ -65,7 +67,12 @@ impl NotRun {
 impl GatedTools {
     /// Creates them. `readers` is filled later, when the tools of each session are made.
     pub(crate) fn new(tools: Vec<Arc<dyn Tool>>, readers: Readers) -> Self {
-        Self { tools, readers }
+        Self { tools, readers, allow: Vec::new() }
+    }
+
+    /// Returns the same tools with rules that allow more of their calls.
+    pub(crate) fn allowing(&self, rules: &[String]) -> Self {
+        Self { allow: rules.to_vec(), ..self.clone() }
     }
 
     /// Runs a tool for a session.
@@ -108,7 +115,7 @@ impl GatedTools {
         let tool = own.as_ref().or_else(|| self.find(name));
         let tool = tool.ok_or_else(|| missing(name))?;
         let call = CallId::mint(&RandomIds);
-        let judgement = judge(session, tool, &call, &input, enough).await?;
+        let judgement = self.judge(session, tool, &call, &input, enough).await?;
         let ShellRun { cancel, progress } = run;
         let mut context =
             ToolContext { call, grant: judgement.grant, progress, ..ToolContext::detached() };
@@ -128,7 +135,30 @@ impl GatedTools {
     ) -> Result<(), NotRun> {
         let tool = self.find(name).ok_or_else(|| missing(name))?;
         let call = CallId::mint(&RandomIds);
-        judge(session, tool, &call, input, &[Verdict::Allow]).await.map(drop)
+        self.judge(session, tool, &call, input, &[Verdict::Allow]).await.map(drop)
+    }
+
+    /// Judges a call; the verdicts in `enough` let it run.
+    async fn judge(
+        &self,
+        session: &Session,
+        tool: &Arc<dyn Tool>,
+        call: &CallId,
+        input: &Value,
+        enough: &[Verdict],
+    ) -> Result<Judgement, NotRun> {
+        // The gate judges what will run: for instance, a command runs in a working folder that only
+        // its tool knows.
+        let judged = tool.gate_input(call, input).unwrap_or_else(|| input.clone());
+        let input = ToolInput::Json(judged);
+        let tool_use = ToolUse::new(call.clone(), "skill", &*tool.spec().name, input);
+        let permissions = session.permissions();
+        let judgement = permissions.judge_allowing(&self.allow, &tool_use, tool.spec()).await;
+        match judgement.verdict {
+            verdict if enough.contains(&verdict) => Ok(judgement),
+            Verdict::Deny => Err(NotRun::Denied(judgement.reason)),
+            Verdict::Allow | Verdict::Ask => Err(NotRun::NeedsApproval(judgement.reason)),
+        }
     }
 
     fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
@@ -138,24 +168,4 @@ impl GatedTools {
 
 fn missing(name: &str) -> NotRun {
     NotRun::Missing(format!("the tool {name} is not available"))
-}
-
-/// Judges a call; the verdicts in `enough` let it run.
-async fn judge(
-    session: &Session,
-    tool: &Arc<dyn Tool>,
-    call: &CallId,
-    input: &Value,
-    enough: &[Verdict],
-) -> Result<Judgement, NotRun> {
-    // The gate judges what will run: for instance, a command runs in a working folder that only its
-    // tool knows.
-    let judged = tool.gate_input(call, input).unwrap_or_else(|| input.clone());
-    let tool_use = ToolUse::new(call.clone(), "skill", &*tool.spec().name, ToolInput::Json(judged));
-    let judgement = session.permissions().judge(&tool_use, tool.spec()).await;
-    match judgement.verdict {
-        verdict if enough.contains(&verdict) => Ok(judgement),
-        Verdict::Deny => Err(NotRun::Denied(judgement.reason)),
-        Verdict::Allow | Verdict::Ask => Err(NotRun::NeedsApproval(judgement.reason)),
-    }
 }

@@ -25,6 +25,7 @@ mod tasks;
 mod todo_lists;
 mod tool_state;
 mod tools;
+mod typed_skills;
 
 use std::sync::{Arc, OnceLock};
 
@@ -42,6 +43,7 @@ pub use builder::InteractiveSessionBuilder;
 pub use client_hooks::ClientHooks;
 pub use config_change::config_change;
 pub use conversation::Conversation;
+pub(crate) use enter::is_command_name;
 pub use enter::{Entered, Prepared, PreparedPrompt};
 pub use event::{InteractiveEvent, InteractiveEvents, Projection};
 pub use loaded::LoadedContext;

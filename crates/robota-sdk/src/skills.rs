@@ -7,23 +7,26 @@ mod tool;
 
 use std::sync::{Arc, Mutex};
 
+use robota_config::agents::AgentModel;
 use robota_config::skills::{SkillContext, SkillError, SkillInvocation, SkillPart, Skills};
 use robota_config::{ContextReader, Layer, TrustStore};
+use robota_core::catalogue::Catalogue;
 use robota_core::error::{Diagnose, ErrorKind};
-use robota_core::ids::CallId;
+use robota_core::ids::{CallId, TaskId};
 use robota_core::task::TaskMode;
 use robota_runtime::AgentWork;
 use robota_session::{Session, TurnPermissions};
+use robota_tools::Bash;
 use serde_json::json;
 
 pub(crate) use hooks::OwnHooks;
 pub(crate) use source::SkillSource;
-pub(crate) use tool::SkillTool;
+pub(crate) use tool::{LateSkillTool, SkillTool};
 
 use crate::agents::{AgentResult, AgentRun};
 use crate::context::lock;
-use crate::gated_tools::GatedTools;
-use crate::interactive::InteractiveSession;
+use crate::gated_tools::{GatedTools, READ};
+use crate::interactive::{InteractiveSession, is_command_name};
 use crate::project::Project;
 
 /// Why a skill was not used.
@@ -104,8 +107,38 @@ pub(crate) enum Invoker {
 pub(crate) struct PreparedSkill {
     pub(crate) text: String,
     pub(crate) rules: TurnPermissions,
+    /// The model of its turn; none for that of the session.
+    pub(crate) model: Option<String>,
+    /// How hard the model thinks in its turn.
+    pub(crate) effort: Option<String>,
     /// The agent that works on the text, apart from the conversation (`context: fork`).
-    pub(crate) fork: Option<AgentRun>,
+    pub(crate) fork: Option<Fork>,
+}
+
+/// The agent of a skill.
+pub(crate) struct Fork {
+    pub(crate) run: AgentRun,
+    /// Whether nothing waits for its end.
+    background: bool,
+}
+
+/// What the agent of a skill did.
+pub(crate) enum Forked {
+    Ended(Box<AgentResult>),
+    /// It works in the background.
+    Started(TaskId),
+}
+
+impl std::fmt::Display for Forked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Ended(result) => f.write_str(&result.output),
+            Self::Started(task) => write!(
+                f,
+                "Agent {task} works in the background. Its result is reported when it ends."
+            ),
+        }
+    }
 }
 
 /// The agent of a skill that names none.
@@ -148,6 +181,26 @@ impl SkillRunner {
         lock(&self.skills).get(name).is_some()
     }
 
+    /// Returns the longest name at the start of a typed text that is no name of a command: that of a
+    /// skill in a folder such as `apps/web` or `my app`.
+    pub(crate) fn unusual(&self, typed: &str) -> Option<String> {
+        let skills = lock(&self.skills);
+        let is_typed = |name: &&str| {
+            let rest = typed.strip_prefix(*name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
+        };
+        let unusual = skills.names().filter(|name| !is_command_name(name));
+        let name = unusual.filter(is_typed).max_by_key(|name| name.len())?.to_owned();
+        skills.get(&name).map(|_| name)
+    }
+
+    /// Returns whether a skill can be one of several that a user types: the user may invoke it, and it
+    /// runs in the conversation.
+    pub(crate) fn joins(&self, name: &str) -> bool {
+        let skill = lock(&self.skills).get(name);
+        skill.is_some_and(|it| it.user_invocable && it.context == SkillContext::Inline)
+    }
+
     /// Returns the layer that a skill comes from.
     pub(crate) fn layer(&self, name: &str) -> Option<Layer> {
         lock(&self.skills).get(name).map(|skill| skill.origin.layer)
@@ -181,58 +234,78 @@ impl SkillRunner {
             commands_disabled: self.project.settings.values.disable_skill_shell_execution
                 == Some(true),
         })?;
+        let grants = body.grants();
+        // Only for this skill: the rules of its turn begin with the turn.
+        let tools = self.tools.allowing(&grants.allowed_tools);
         let mut text = String::new();
         for part in parts {
             match part {
                 SkillPart::Text(plain) => text.push_str(&plain),
                 SkillPart::Command { command } => {
-                    text.push_str(&self.output_of(session, name, &command).await?);
+                    text.push_str(&output_of(&tools, session, name, &command).await?);
                 }
                 SkillPart::File { path, text: mention } => {
                     text.push_str(&mention);
-                    if let Some(content) = self.file(session, &path).await {
+                    if let Some(content) = self.file(&tools, session, &path).await {
                         text.push_str(&format!("\n<file path=\"{path}\">\n{content}\n</file>\n"));
                     }
                 }
             }
         }
-        let grants = body.grants();
         if let Some(hooks) = &grants.hooks {
             self.hooks.add(&self.project, &format!("the skill `{name}`"), hooks);
         }
         let allow = grants.allowed_tools;
-        let fork = (body.skill.context == SkillContext::Fork).then(|| AgentRun {
-            label: format!("/{name} {arguments}").trim().to_owned(),
-            work: AgentWork {
-                agent: body.skill.agent.clone().unwrap_or_else(|| DEFAULT_AGENT.to_owned()),
-                prompt: text.clone(),
-                model: body.skill.model.clone(),
-                tools: body.fork_tools().map(<[String]>::to_vec),
-                allow: allow.clone(),
-                worker: true,
-                ..AgentWork::default()
+        let effort = body.skill.effort.clone();
+        let work = || AgentWork {
+            agent: body.skill.agent.clone().unwrap_or_else(|| DEFAULT_AGENT.to_owned()),
+            prompt: text.clone(),
+            model: body.skill.model.clone(),
+            effort: effort.clone(),
+            tools: body.fork_tools().map(<[String]>::to_vec),
+            allow: allow.clone(),
+            worker: true,
+            ..AgentWork::default()
+        };
+        let fork = (body.skill.context == SkillContext::Fork).then(|| Fork {
+            run: AgentRun {
+                label: format!("/{name} {arguments}").trim().to_owned(),
+                work: work(),
+                isolation: None,
+                own_process: None,
             },
-            isolation: None,
-            own_process: None,
+            background: body.skill.background,
         });
+        let model = match &body.skill.model {
+            Some(model) => turn_model(session, model).await,
+            None => None,
+        };
         let rules = TurnPermissions { allow, deny: body.skill.disallowed_tools.clone() };
-        Ok(PreparedSkill { text, rules, fork })
+        Ok(PreparedSkill { text, rules, model, effort, fork })
     }
 
-    /// Runs the agent of a skill to its end. It is never left to the model whether it runs.
+    /// Runs the agent of a skill to its end, or starts it in the background. It is never left to the
+    /// model whether it runs.
     pub(crate) async fn run_fork(
         session: &InteractiveSession,
         name: &str,
-        run: AgentRun,
+        Fork { run, background }: Fork,
         by: Invoker,
         call: Option<CallId>,
-    ) -> Result<AgentResult, SkillFailure> {
+    ) -> Result<Forked, SkillFailure> {
         let failed = |reason: String| SkillFailure::Subagent { skill: name.to_owned(), reason };
         let runs = session.agent_runs();
         let runs = runs.ok_or_else(|| failed("this session has no agents".to_owned()))?;
         let agent = &run.work.agent;
         if !runs.kinds().iter().any(|(name, _)| name == agent) {
             return Err(failed(format!("there is no agent `{agent}`")));
+        }
+        if background {
+            let started = runs.start(run, TaskMode::Background, call).await;
+            return match started {
+                Ok(agent) => Ok(Forked::Started(agent.id().clone())),
+                Err(error) => Err(failed(error.to_string())),
+            };
         }
         // The model receives with the next prompt what the user saw.
         let mode = match by {
@@ -243,36 +316,48 @@ impl SkillRunner {
         let result = runs.run_as(run, mode, call).await;
         match &result.error {
             Some(error) => Err(failed(error.clone())),
-            None => Ok(result),
-        }
-    }
-
-    async fn output_of(
-        &self,
-        session: &Session,
-        skill: &str,
-        command: &str,
-    ) -> Result<String, SkillFailure> {
-        let (skill, command) = (skill.to_owned(), command.to_owned());
-        match self.tools.run(session, "Bash", json!({"command": command})).await {
-            Err(refused) => {
-                let reason = refused.reason();
-                Err(SkillFailure::NotAllowed { skill, command, reason })
-            }
-            // Searches end with 1 if they find nothing.
-            Ok(outcome) if outcome.ok || outcome.metadata.get("exit_code") == Some(&json!(1)) => {
-                Ok(outcome.text().trim_end().to_owned())
-            }
-            Ok(outcome) => {
-                Err(SkillFailure::CommandFailed { skill, command, output: outcome.text() })
-            }
+            None => Ok(Forked::Ended(Box::new(result))),
         }
     }
 
     /// Returns the content of a file that may be read without a question.
-    async fn file(&self, session: &Session, path: &str) -> Option<String> {
+    async fn file(&self, tools: &GatedTools, session: &Session, path: &str) -> Option<String> {
         let path = self.project.cwd().join(path);
-        let outcome = self.tools.run(session, "Read", json!({"file_path": path})).await.ok()?;
+        let outcome = tools.run(session, READ, json!({"file_path": path})).await.ok()?;
         outcome.ok.then(|| outcome.text())
+    }
+}
+
+/// Returns the model of a turn for the field `model` of a skill; none for that of the session. A model
+/// of another vendor cannot be called through the provider of the session.
+async fn turn_model(session: &Session, wanted: &str) -> Option<String> {
+    let current = session.info().await.ok()?.model;
+    let (catalogue, wanted) = (Catalogue::builtin(), AgentModel::parse(wanted));
+    let model = wanted.resolve(&current, catalogue);
+    let vendor = |model: &str| catalogue.get(model).map(|model| model.vendor.clone());
+    let other = vendor(model).is_some_and(|of| vendor(&current).is_some_and(|own| own != of));
+    (model != current && !other).then(|| model.to_owned())
+}
+
+/// Runs a command of a skill, and returns what it printed.
+async fn output_of(
+    tools: &GatedTools,
+    session: &Session,
+    skill: &str,
+    command: &str,
+) -> Result<String, SkillFailure> {
+    let (skill, command) = (skill.to_owned(), command.to_owned());
+    match tools.run(session, Bash::NAME, json!({"command": command})).await {
+        Err(refused) => {
+            let reason = refused.reason();
+            Err(SkillFailure::NotAllowed { skill, command, reason })
+        }
+        Ok(outcome) if outcome.ok && Bash::failed_code(&command, &outcome.metadata).is_none() => {
+            Ok(Bash::printed(&outcome.text(), &outcome.metadata).trim_end().to_owned())
+        }
+        Ok(outcome) => {
+            let output = outcome.text().trim_end().to_owned();
+            Err(SkillFailure::CommandFailed { skill, command, output })
+        }
     }
 }

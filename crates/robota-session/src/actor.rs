@@ -21,7 +21,6 @@ use robota_core::hook::{EventDecision, HookData, HookEvent, Hooks as _, SessionS
 use robota_core::ids::{InputId, SessionId};
 use robota_core::journal::{JournalError, JournalStore, LostReason};
 use robota_core::message::Cause;
-use robota_core::provider::OutputSchema;
 use robota_core::turn::{TurnInput, TurnReport, TurnRules};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -38,7 +37,7 @@ use crate::error::SessionError;
 use crate::hooks::HookChain;
 use crate::hub::{SessionHub, StoreFailure};
 use crate::open::ResumeStrategy;
-use crate::session::TurnPermissions;
+use crate::session::SendOptions;
 use crate::setup::TurnSetup;
 
 /// Delay before the first retry of a failed journal write; each further delay is twice as long.
@@ -156,16 +155,15 @@ pub(crate) struct Actor {
     options: StartOptions,
     /// Set while the journal cannot be written; until then no turn starts.
     blocked: Option<Backoff>,
-    /// What inputs that have not started a turn want for it.
-    wishes: HashMap<InputId, TurnWishes>,
+    /// The options of inputs that have not started a turn.
+    turn_options: HashMap<InputId, TurnOptions>,
     /// Hooks that run in the background; only closing the session waits for them.
     background: JoinSet<()>,
 }
 
-/// Options of an input for the turn that it starts. They are not recorded.
-struct TurnWishes {
-    rules: TurnPermissions,
-    output: Option<OutputSchema>,
+/// How the turn of an input is started. Not recorded.
+struct TurnOptions {
+    options: SendOptions,
     /// The parent of the span of the turn.
     span: tracing::Span,
 }
@@ -237,7 +235,7 @@ impl Actor {
             deferred: Vec::new(),
             options,
             blocked: None,
-            wishes: HashMap::new(),
+            turn_options: HashMap::new(),
             background: JoinSet::new(),
         })
     }
@@ -380,13 +378,18 @@ impl Actor {
         if let TurnInput::Message { input: Some(id), .. } = &input
             // Present only in the process that accepted the input: a resume delivers it without
             // them.
-            && let Some(TurnWishes { rules, output, span }) = self.wishes.remove(id)
+            && let Some(TurnOptions { options, span }) = self.turn_options.remove(id)
         {
+            let SendOptions { rules, output, model, model_options, .. } = options;
             caller = span;
             for rule in ports.gate.add_turn_rules(&rules.allow, &rules.deny) {
                 tracing::warn!(rule, "the rule for this turn is not valid");
             }
             config.output = output;
+            if let Some(model) = model {
+                config.turn.set_model(model);
+            }
+            config.options.extend(model_options);
         }
         let started = Drive::start(ports, config, &mut self.recorder, input).instrument(caller);
         match started.await {
@@ -423,7 +426,7 @@ impl Actor {
         self.shared.turn_setup().setup.base.gate.forget_turn_rules();
         // An input that was cancelled, or joined the turn that ran, starts none.
         let waiting = &self.recorder.state().inputs;
-        self.wishes.retain(|input, _| waiting.contains_key(input));
+        self.turn_options.retain(|input, _| waiting.contains_key(input));
         if report.end == TurnEnd::StoreFailed {
             self.retry_later();
             let unknown = || ErrorData::new(ErrorKind::Storage, "the journal failed");

@@ -7,6 +7,7 @@ use robota_core::agent::AgentSettings;
 use robota_core::approve::{Approver, RuleSink};
 use robota_core::checkpoint::CrashCleanup;
 use robota_core::compact::Compactor;
+use robota_core::driver::Observer;
 use robota_core::event::SpawnedBy;
 use robota_core::hook::Hooks;
 use robota_core::ids::SessionId;
@@ -67,6 +68,7 @@ impl SessionBuilder {
             rule_sink: None,
             hooks: Vec::new(),
             hook_makers: Vec::new(),
+            observer_makers: Vec::new(),
             code_hooks: Vec::new(),
             files: None,
             summaries: Summaries::Model,
@@ -141,6 +143,17 @@ impl SessionBuilder {
         make: impl Fn(&SessionId) -> Arc<dyn Hooks> + Send + Sync + 'static,
     ) -> Self {
         self.setup.hook_makers.push(Arc::new(make));
+        self
+    }
+
+    /// Adds an observer that is made for each session: for this one, and for each of its forks. It is
+    /// called in the session's task after an event was written, and must not block.
+    #[must_use]
+    pub fn session_observer(
+        mut self,
+        make: impl Fn(&SessionId) -> Observer + Send + Sync + 'static,
+    ) -> Self {
+        self.setup.observer_makers.push(Arc::new(make));
         self
     }
 

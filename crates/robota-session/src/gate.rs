@@ -173,6 +173,16 @@ impl Gate for PolicyGate {
         invalid
     }
 
+    fn allowing(&self, rules: &[String]) -> Option<Arc<dyn Gate>> {
+        let mut policy = self.read().effective.clone();
+        let source = Arc::new(RuleSource::session());
+        for rule in rules {
+            // An invalid rule allows nothing.
+            let _ = policy.add(List::Allow, &source, rule, &*self.paths);
+        }
+        Some(Arc::new(Self::new(policy, self.paths.clone())))
+    }
+
     fn forget_turn_rules(&self) {
         let mut rules = self.write();
         rules.effective = rules.allowed.clone();

@@ -208,6 +208,7 @@ async fn begin(
     // The turn belongs to the parent, so callbacks of the fork do not receive its end.
     observers.extend(setup.callbacks.observer(setup.base.config.turn.context_window));
     observers.extend(setup.plugins().map(|plugins| plugins.observer()));
+    observers.extend(setup.observer_makers.iter().map(|make| make(&shared.id)));
     recorder.swap_observers(observers);
     if recorder.state().mode != setup.mode {
         first.push(ModeChanged { mode: setup.mode }.into());

@@ -177,6 +177,25 @@ pub struct SendOptions {
     /// The form of the answer, for services that can enforce it. It is used when the input starts a
     /// turn, and is not recorded.
     pub output: Option<OutputSchema>,
+    /// The model of the turn that the input starts; none for that of the session. It is called through
+    /// the session's provider, and is not recorded with the input.
+    pub model: Option<String>,
+    /// Options of the model calls of that turn, such as `effort`, besides those of the session. They are
+    /// not recorded.
+    pub model_options: Map<String, Value>,
+}
+
+impl SendOptions {
+    /// Returns whether something applies to the whole turn that the input starts. An input that joins a
+    /// running turn loses it.
+    #[must_use]
+    pub fn has_turn_options(&self) -> bool {
+        let Self { rules, output, model, model_options, delivery: _, metadata: _ } = self;
+        *rules != TurnPermissions::default()
+            || output.is_some()
+            || model.is_some()
+            || !model_options.is_empty()
+    }
 }
 
 impl Default for SendOptions {
@@ -186,6 +205,8 @@ impl Default for SendOptions {
             metadata: Map::new(),
             rules: TurnPermissions::default(),
             output: None,
+            model: None,
+            model_options: Map::new(),
         }
     }
 }
@@ -273,10 +294,10 @@ impl Session {
     async fn accept(
         &self,
         Content(content): Content,
-        SendOptions { delivery, metadata, rules, output }: SendOptions,
+        options: SendOptions,
     ) -> Result<AcceptedInput, SessionError> {
         let span = Span::current();
-        let input = Box::new(SendRequest { content, delivery, metadata, rules, output, span });
+        let input = Box::new(SendRequest { content, options, span });
         self.ask(|reply| Request::Send { input, reply }).await
     }
 

@@ -7,7 +7,7 @@ use robota_core::agent::AgentSettings;
 use robota_core::approve::RuleSink;
 use robota_core::checkpoint::CrashCleanup;
 use robota_core::compact::Compactor;
-use robota_core::driver::Ports;
+use robota_core::driver::{Observer, Ports};
 use robota_core::event::SpawnedBy;
 use robota_core::hook::Hooks;
 use robota_core::ids::SessionId;
@@ -31,6 +31,8 @@ use crate::tool_output::{ReadOutput, SessionTool};
 /// Makes the hooks of one session.
 pub(crate) type HookMaker = Arc<dyn Fn(&SessionId) -> Arc<dyn Hooks> + Send + Sync>;
 
+pub(crate) type ObserverMaker = Arc<dyn Fn(&SessionId) -> Observer + Send + Sync>;
+
 /// The parts and options of a session. A fork uses the same, with its own tools.
 #[derive(Clone)]
 pub(crate) struct Setup {
@@ -46,6 +48,8 @@ pub(crate) struct Setup {
     pub(crate) hooks: Vec<Arc<dyn Hooks>>,
     /// Make hooks for each session: a session and its forks.
     pub(crate) hook_makers: Vec<HookMaker>,
+    /// Make observers for each session: a session and its forks.
+    pub(crate) observer_makers: Vec<ObserverMaker>,
     pub(crate) code_hooks: Vec<Arc<dyn CodeHook>>,
     pub(crate) files: Option<Arc<dyn HookFiles>>,
     pub(crate) summaries: Summaries,

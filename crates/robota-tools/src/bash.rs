@@ -1,5 +1,6 @@
 //! Bash: runs a command line.
 
+mod ended;
 mod moved;
 mod terminal;
 
@@ -41,6 +42,9 @@ const MAX_TIMEOUT_MS: u64 = 600_000;
 const CHUNK: usize = 1024 * 1024;
 /// The bytes of output that the model sees, unless the session sets another limit.
 const DEFAULT_SHOWN_BYTES: usize = 30_000;
+
+/// Takes the place of the output of a command that printed nothing.
+const NO_OUTPUT: &str = "[no output]\n";
 
 const DESCRIPTION: &str = "Runs a command line with bash and returns its output (both streams, in \
     order) and its exit code. Variables do not persist between calls{cd}. Standard input is closed. \
@@ -462,7 +466,7 @@ fn report(
         text.push_str(note);
     };
     if outcome.stdout.total_bytes() == 0 {
-        note("[no output]\n");
+        note(NO_OUTPUT);
     }
     if outcome.left_open {
         note("[a process it left behind holds the output open; its later output is not shown]\n");

@@ -7,9 +7,7 @@ use robota_core::ids::{InputId, RandomIds, TurnId};
 use robota_core::journal::JournalError;
 use robota_core::message::{Block, Message};
 use robota_sdk::{ClientHooks, InteractiveSession, TaskEvent};
-use robota_session::{
-    Chat, ChatEnd, EventFilter, SendOptions, SessionError, SessionEvent, TurnPermissions,
-};
+use robota_session::{Chat, ChatEnd, EventFilter, SendOptions, SessionError, SessionEvent};
 use serde_json::{Map, Value, json};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -408,20 +406,20 @@ impl Drive {
         let as_sent = content.clone();
         let as_is = from_host.as_ref().is_some_and(|message| message.as_is);
         let expanded = match as_is {
-            true => Expanded::Prompt(TurnPermissions::default(), content),
+            true => Expanded::Prompt(Box::default(), content),
             false => self.expand(content, &mut metadata).await,
         };
-        let (rules, content) = match expanded {
-            Expanded::Prompt(rules, content) => (rules, content),
+        let (options, content) = match expanded {
+            Expanded::Prompt(options, content) => (*options, content),
             Expanded::Command(done) => {
                 self.print_command(done, from_host, progress).await;
                 return Ok(());
             }
         };
-        // Rules apply to a whole turn, so a prompt that has some gets a turn of its own.
-        let own_turn = progress.inputs.0.is_empty() || rules != TurnPermissions::default();
+        // Rules and models apply to a whole turn, so a prompt that has some gets a turn of its own.
+        let own_turn = progress.inputs.0.is_empty() || options.has_turn_options();
         let delivery = if own_turn { Delivery::AfterTurn } else { Delivery::NextRound };
-        let options = SendOptions { metadata, rules, ..SendOptions::from(delivery) };
+        let options = SendOptions { metadata, delivery, ..options };
         let sent = content.clone();
         let mut chat = self.session.chat_with(sent, options, EventFilter::Everything).await?;
         chat.wait_for_approvals();

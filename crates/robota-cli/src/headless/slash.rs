@@ -4,8 +4,8 @@ use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
 use robota_core::event::TurnEnd;
 use robota_core::message::{Block, Content};
 use robota_sdk::mentions::Attached;
-use robota_sdk::{CommandResult, Notice, Prepared, SdkError};
-use robota_session::TurnPermissions;
+use robota_sdk::{CommandResult, Notice, Prepared, PreparedPrompt, SdkError};
+use robota_session::SendOptions;
 use serde_json::{Map, Value};
 
 use super::drive::{Drive, Progress};
@@ -19,8 +19,17 @@ use robota_stream_json::SessionStateText;
 pub(super) enum Expanded {
     /// A command, which was executed.
     Command(DoneCommand),
-    /// A prompt, with the permission rules of its turn.
-    Prompt(TurnPermissions, Vec<Block>),
+    /// A prompt, and the options with which it is sent.
+    Prompt(Box<SendOptions>, Vec<Block>),
+}
+
+impl Expanded {
+    /// Returns a prepared prompt, and adds its metadata to those of the input.
+    fn of(prompt: PreparedPrompt, metadata: &mut Map<String, Value>) -> Self {
+        let (content, mut options) = prompt.into_parts();
+        metadata.append(&mut options.metadata);
+        Self::Prompt(Box::new(options), content)
+    }
 }
 
 /// A command that was executed.
@@ -74,10 +83,7 @@ impl Drive {
                     None => DoneCommand { text: result.message, error: None },
                 })
             }
-            Ok(Prepared::Prompt(prompt)) => {
-                metadata.extend(prompt.metadata);
-                Expanded::Prompt(prompt.rules, prompt.content)
-            }
+            Ok(Prepared::Prompt(prompt)) => Expanded::of(prompt, metadata),
         }
     }
 
@@ -94,8 +100,7 @@ impl Drive {
                 print_notice(&Notice::Note(text));
             }
         }
-        metadata.extend(prepared.metadata);
-        Expanded::Prompt(prepared.rules, prepared.content)
+        Expanded::of(prepared, metadata)
     }
 
     /// Makes the change that a command leaves to its client.

@@ -9,6 +9,7 @@ use robota_core::message::{ResultBlock, ToolResult};
 use robota_core::task::TaskState;
 use robota_core::usage::Usage;
 use robota_stream_json::TaskLineUsage;
+use robota_tools::Bash;
 use serde_json::{Map, Value, json};
 
 use super::loaded::LoadedBlobs;
@@ -46,9 +47,6 @@ pub(crate) struct AgentTotals {
     pub(crate) usage: TaskLineUsage,
 }
 
-/// Programs that report with code 1 that they found nothing, or a difference.
-const ANSWERS_WITH_1: [&str; 8] = ["grep", "egrep", "fgrep", "rg", "find", "diff", "test", "["];
-
 impl FinishedCall<'_> {
     /// Returns what a line has, and whether hosts see it as an error: also a command that failed, which
     /// is no failed call for the model.
@@ -63,12 +61,9 @@ impl FinishedCall<'_> {
 
     /// Returns the exit code of a command that failed.
     fn failed_code(&self) -> Option<i64> {
-        let code = self.result.metadata.get("exit_code")?.as_i64()?;
         let command = self.input.get("command")?.as_str()?;
-        let last = command.rsplit(['|', ';', '&', '\n']).find(|part| !part.trim().is_empty())?;
-        let program = last.split_whitespace().next().unwrap_or_default();
-        let answers = code == 1 && ANSWERS_WITH_1.contains(&program);
-        (self.result.name == "Bash" && code != 0 && !answers).then_some(code)
+        let failed = Bash::failed_code(command, &self.result.metadata);
+        failed.filter(|_| self.result.name == Bash::NAME)
     }
 
     /// Returns the object, or `Error: …` for a call that failed.

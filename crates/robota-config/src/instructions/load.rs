@@ -16,7 +16,7 @@ use crate::report::Problem;
 const MAX_FILE_SIZE: u64 = 4 * 1024 * 1024;
 
 /// Loads files and remembers what was loaded.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Loader {
     pub(super) reader: ContextReader,
     pub(super) options: InstructionOptions,
@@ -32,7 +32,7 @@ pub(super) struct Loader {
 }
 
 /// A rule that applies when a file is read that its `paths` match.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct WaitingRule {
     /// The folder that `paths` are relative to.
     pub(super) base: PathBuf,

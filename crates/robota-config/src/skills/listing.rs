@@ -55,11 +55,21 @@ impl Skills {
     /// counted in the last line; their files are not opened.
     #[must_use]
     pub fn listing(&self, caps: &ListingCaps) -> SkillListing {
+        self.listing_of(self.entries.keys(), caps)
+    }
+
+    /// Returns the same list of some skills only.
+    #[must_use]
+    pub fn listing_of<'a>(
+        &self,
+        names: impl IntoIterator<Item = &'a String>,
+        caps: &ListingCaps,
+    ) -> SkillListing {
         let mut listing = SkillListing::default();
         let before = self.reader.counts().files;
         // Room for the last line is kept free from the start.
         let full = "- 9999 more skills\n".len();
-        for (name, entry) in &self.entries {
+        for (name, entry) in names.into_iter().filter_map(|name| self.entries.get_key_value(name)) {
             let opened = self.reader.counts().files - before;
             let known = entry.loaded.get().is_some();
             // After the first that does not fit none is opened, so that the start stays fast.
@@ -85,7 +95,7 @@ impl Skills {
         listing
     }
 
-    fn is_listed(&self, skill: &Skill) -> bool {
+    pub(super) fn is_listed(&self, skill: &Skill) -> bool {
         self.is_for_model(skill) && (skill.paths.is_empty() || self.active.contains(&skill.name))
     }
 

@@ -1,16 +1,18 @@
 //! Estimates what a batch of agents will use, for the user who approves it and for the budget.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use robota_core::catalogue::{Catalogue, format_tokens};
+use robota_core::event::{Envelope, Event};
 use robota_core::gate::{Gate, Judgement};
+use robota_core::ids::CallId;
 use robota_core::message::ToolUse;
 use robota_core::permission::{Mode, Verdict};
 use robota_core::tool::ToolSpec;
 use robota_core::usage::Usage;
 use robota_runtime::TaskManager;
-use serde_json::Value;
 
 use crate::budget::BudgetGuard;
 
@@ -48,9 +50,52 @@ pub(crate) struct EstimatingGate {
     pub(crate) model: String,
     /// The tasks of the session.
     pub(crate) tasks: TaskManager,
+    pub(crate) answer: AnswerAgents,
+}
+
+/// The agents that the calls of the current answer start: a model can start several by one call, or by
+/// several calls of one answer. A session and its forks share one count.
+#[derive(Clone, Default)]
+pub(crate) struct AnswerAgents(Arc<Mutex<HashMap<CallId, usize>>>);
+
+impl AnswerAgents {
+    /// Begins a new count with each model call.
+    pub(crate) fn observe(&self, envelope: &Envelope) {
+        if let Event::ModelRequested(_) = envelope.event {
+            self.lock().clear();
+        }
+    }
+
+    /// Counts the agents of a call. Returns those of the answer so far.
+    fn add(&self, call: &CallId, agents: usize) -> usize {
+        let mut calls = self.lock();
+        // A call is judged again if a hook changes its arguments.
+        calls.insert(call.clone(), agents);
+        calls.values().sum()
+    }
+
+    /// Removes a call that does not run.
+    fn remove(&self, call: &CallId) {
+        self.lock().remove(call);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<CallId, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl EstimatingGate {
+    /// Returns a gate with the same estimates around another one.
+    fn around(&self, inner: Arc<dyn Gate>) -> Arc<dyn Gate> {
+        Arc::new(Self {
+            inner,
+            budget: self.budget.clone(),
+            model: self.model.clone(),
+            tasks: self.tasks.clone(),
+            answer: self.answer.clone(),
+        })
+    }
+
     fn estimate(&self, agents: usize) -> Estimate {
         let ended = self.tasks.list();
         // A task without usage is a command, or an agent that has not ended: neither says what an
@@ -86,23 +131,29 @@ impl EstimatingGate {
     }
 }
 
-/// Returns how many agents a call starts at once.
-fn batch(call: &ToolUse) -> Option<usize> {
+/// Returns how many agents a call starts; none if it is a call of another tool.
+fn agents_of(call: &ToolUse) -> Option<usize> {
     // The tool has two names; a call under the older one must not escape the estimate.
-    let is_agent = matches!(call.name.as_str(), "Agent" | "Task");
-    let jobs = call.input.json().filter(|_| is_agent)?.get("jobs").and_then(Value::as_array)?;
-    // The question about a single agent needs no estimate: the user sees the one task.
-    Some(jobs.len()).filter(|jobs| *jobs > 1)
+    if !matches!(call.name.as_str(), "Agent" | "Task") {
+        return None;
+    }
+    let jobs = call.input.json().and_then(|input| input.get("jobs")?.as_array());
+    Some(jobs.map_or(1, Vec::len))
 }
 
 #[async_trait]
 impl Gate for EstimatingGate {
     async fn judge(&self, call: &ToolUse, tool: &ToolSpec) -> Judgement {
         let mut judgement = self.inner.judge(call, tool).await;
-        let Some(agents) = batch(call) else { return judgement };
+        let Some(agents) = agents_of(call) else { return judgement };
+        let agents = self.answer.add(&call.call, agents);
+        // The question about a single agent needs no estimate: the user sees the one task.
+        if agents < 2 && judgement.verdict != Verdict::Deny {
+            return judgement;
+        }
         let estimate = self.estimate(agents);
         match judgement.verdict {
-            Verdict::Deny => {}
+            Verdict::Deny => self.answer.remove(&call.call),
             Verdict::Ask => judgement.reason = format!("{}; {estimate}", judgement.reason),
             Verdict::Allow => {
                 // Rules allow the call, but they cannot know what it costs.
@@ -127,6 +178,10 @@ impl Gate for EstimatingGate {
         self.inner.add_turn_rules(allow, deny)
     }
 
+    fn allowing(&self, rules: &[String]) -> Option<Arc<dyn Gate>> {
+        self.inner.allowing(rules).map(|inner| self.around(inner))
+    }
+
     fn forget_turn_rules(&self) {
         self.inner.forget_turn_rules();
     }
@@ -140,13 +195,7 @@ impl Gate for EstimatingGate {
     }
 
     fn for_fork(&self) -> Option<Arc<dyn Gate>> {
-        let inner = self.inner.for_fork()?;
-        Some(Arc::new(Self {
-            inner,
-            budget: self.budget.clone(),
-            model: self.model.clone(),
-            tasks: self.tasks.clone(),
-        }))
+        self.inner.for_fork().map(|inner| self.around(inner))
     }
 
     fn set_mode(&self, mode: Mode) {

@@ -123,7 +123,7 @@ impl AgentProcesses for SessionAgentProcesses {
             setup: self.program.setup.clone(),
             model: parts.model.model.clone(),
             effort: parts.model.effort.clone(),
-            job: job.clone(),
+            job: parts.with_model_of_user(job),
             preloaded: parts.preload(&definition),
             definition,
             // Now, and not when the session was opened: the mode may have changed.

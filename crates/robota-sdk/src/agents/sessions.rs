@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use robota_config::ContextReader;
 use robota_config::agents::{AgentDefinition, AgentModel};
 use robota_core::approve::Approver;
 use robota_core::catalogue::Catalogue;
@@ -17,7 +18,7 @@ use robota_exec::SessionVariables;
 use robota_policy::List;
 use robota_runtime::{AgentJob, AgentSession, AgentSessions};
 use robota_session::{Callbacks, PolicyGate, Resume, Session, SessionBuilder, WeakSession};
-use robota_tools::PolicyAccessCheck;
+use robota_tools::{PolicyAccessCheck, ToolWorkspace};
 use serde::{Deserialize, Serialize};
 
 use super::approvals::AgentApprover;
@@ -25,6 +26,7 @@ use super::preload::Preloaded;
 use super::servers::AgentServers;
 use super::{AgentParts, AgentPermissions, ToolHooks, mode_of, prompt, tools};
 use crate::budget::BudgetGuard;
+use crate::context::{self, NestedContext};
 use crate::interactive::OpenSessions;
 use crate::processes;
 use crate::project::{self, Project};
@@ -78,7 +80,7 @@ impl AgentSessions for SessionAgents {
             parts: parts.clone(),
             parent: ParentFacts::of(&parts.open, &self.parent)?,
             approver: Arc::new(approver),
-            job: job.clone(),
+            job: parts.with_model_of_user(job),
             preloaded: parts.preload(&definition),
             definition,
         };
@@ -111,7 +113,8 @@ impl NewAgent {
         let only = work.tools.as_deref();
         let servers = self.parts.servers(&self.definition, only, &project).await;
         let budget = self.parts.budget.of_agent();
-        let mut builder = self.builder(&project, id, &servers, &budget).map_err(start)?;
+        let nested = self.nested(&project);
+        let mut builder = self.builder(&project, id, &servers, &budget, nested).map_err(start)?;
         for source in servers.sources() {
             builder = builder.tool_source(source);
         }
@@ -133,6 +136,7 @@ impl NewAgent {
         id: &SessionId,
         servers: &AgentServers,
         budget: &BudgetGuard,
+        nested: Option<NestedContext>,
     ) -> Result<SessionBuilder, String> {
         let Self { parts, parent, job, definition, .. } = self;
         let mode = mode_of(parent.mode, definition.permission_mode);
@@ -153,7 +157,7 @@ impl NewAgent {
         let model = model_of(job, definition, &parts.model.model);
         let redactor = project.redactor(&parts.model.secrets).map_err(|error| error.to_string())?;
         let setup = parts.model.clone();
-        let effort = definition.effort.clone();
+        let effort = job.work.effort.clone().or_else(|| definition.effort.clone());
         let spawned_by =
             SpawnedBy { session: parent.session.clone(), turn: None, call: job.call.clone() };
         let cwd = project.cwd().to_owned();
@@ -179,7 +183,7 @@ impl NewAgent {
             .max_rounds(definition.max_turns.unwrap_or(0))
             .spawned_by(spawned_by)
             .crash_cleanup(processes::crash_cleanup(&cwd))
-            .callbacks(self.callbacks(budget.clone()))
+            .callbacks(self.callbacks(budget.clone(), nested.clone()))
             .configure(|config| {
                 setup.apply(config);
                 if let Some(effort) = effort {
@@ -191,22 +195,51 @@ impl NewAgent {
         for hooks in std::iter::once(own_budget).chain(self.hooks(project, id, gate, variables)) {
             builder = builder.hooks(hooks);
         }
+        if let Some(nested) = nested {
+            builder = builder.hooks(nested);
+        }
         if let Some(late) = servers.late_instructions(of_servers) {
             builder = builder.hooks(late);
         }
         Ok(builder)
     }
 
+    /// Returns what gives the agent the instructions of subfolders; none if it has no instructions.
+    fn nested(&self, project: &Project) -> Option<NestedContext> {
+        self.definition.instructions.then(|| {
+            let reader = ContextReader::new(&project.places);
+            // The problems of the files were reported for the session. A worktree has files of its
+            // own, so that they are read here.
+            NestedContext::of_agent(context::instructions(project, &reader, &mut Vec::new()))
+        })
+    }
+
     /// Returns what counts the events of the agent into its own budget and that of its parent.
-    fn callbacks(&self, budget: BudgetGuard) -> Callbacks {
+    fn callbacks(&self, budget: BudgetGuard, nested: Option<NestedContext>) -> Callbacks {
         let (meter, observer) = (self.parts.budget.child(), self.parts.observer.clone());
         Callbacks::new().on_event(Arc::new(move |envelope: &Arc<Envelope>| {
             budget.observe(envelope);
             meter.observe(envelope);
+            if let Some(nested) = &nested {
+                nested.observe(envelope);
+            }
             if let Some(observer) = &observer {
                 observer(envelope);
             }
         }))
+    }
+
+    /// Returns where the tools of the agent work.
+    fn place(&self, project: &Project, variables: &SessionVariables) -> ToolWorkspace {
+        let place = self.parts.place.clone().without_questions();
+        let place = place.session_variables(variables.clone());
+        // Rules name paths below the working folder, so another folder needs its own check.
+        if self.job.work.cwd.is_none() {
+            return place;
+        }
+        let policy = Arc::new(project.policy.clone());
+        let rules = Arc::new(PolicyAccessCheck::new(policy, project::paths()));
+        place.in_folder(project.cwd(), rules)
     }
 
     fn tools(
@@ -216,24 +249,10 @@ impl NewAgent {
     ) -> Arc<dyn robota_core::tool::ToolFactory> {
         let Self { parts, job, definition, .. } = self;
         let parts = parts.clone();
-        let mut place =
-            parts.place.clone().without_questions().session_variables(variables.clone());
-        // Rules name paths below the working folder, so another folder needs its own check.
-        if job.work.cwd.is_some() {
-            let policy = Arc::new(project.policy.clone());
-            let rules = Arc::new(PolicyAccessCheck::new(policy, project::paths()));
-            place = place.in_folder(project.cwd(), rules);
-        }
+        let place = self.place(project, variables);
         let (definition, only) = (definition.clone(), job.work.tools.clone());
         Arc::new(move |session: &ToolScope| -> Vec<Arc<dyn Tool>> {
-            let mut tools = robota_tools::tools(&place.for_session(session.blobs.clone()));
-            tools.retain(|tool| {
-                let spec = tool.spec();
-                let offered = |only: &Vec<String>| only.contains(&spec.name);
-                spec.name != ASK_USER
-                    && (!parts.read_only || spec.class != Class::Modify)
-                    && parts.only_tools.as_ref().is_none_or(offered)
-            });
+            let mut tools = parts.built_in(&place.for_session(session.blobs.clone()));
             tools.extend(parts.more_tools.iter().cloned());
             // After all tools are collected: a rule denies tools of plugins and services too.
             tools.retain(|tool| !parts.project.policy.denies_tool(&tool.spec().name));
@@ -252,13 +271,16 @@ impl NewAgent {
         let Self { parts, job, definition, .. } = self;
         let budget = parts.budget.clone();
         let files = Arc::new(Mutex::new(project.settings.named_files.clone()));
+        let place = self.place(project, &variables).for_session(parts.store.blobs(id));
+        let mut tools = parts.built_in(&place);
+        tools.retain(|tool| !project.policy.denies_tool(&tool.spec().name));
         let own = HookParts {
             project,
             session: id,
             supervisor: &parts.supervisor,
             environment: &parts.environment,
             model: &parts.model,
-            tools: Vec::new(),
+            tools,
             gate,
             mode: mode_of(project.settings.permissions.mode, definition.permission_mode),
             variables,
@@ -284,6 +306,21 @@ impl NewAgent {
         }
         let settings: Arc<dyn Hooks> = Arc::new(ToolHooks(runner));
         parts.program_hooks().into_iter().chain([settings]).collect()
+    }
+}
+
+impl AgentParts {
+    /// Returns the built-in tools that an agent can have in a place.
+    fn built_in(&self, place: &ToolWorkspace) -> Vec<Arc<dyn Tool>> {
+        let mut tools = robota_tools::tools(place);
+        tools.retain(|tool| {
+            let spec = tool.spec();
+            let offered = |only: &Vec<String>| only.contains(&spec.name);
+            spec.name != ASK_USER
+                && (!self.read_only || spec.class != Class::Modify)
+                && self.only_tools.as_ref().is_none_or(offered)
+        });
+        tools
     }
 }
 

@@ -1,10 +1,11 @@
 //! The tools of an agent: those of its parent without the denied ones, then only the allowed ones, and
-//! never Agent.
+//! never Agent. A denied tool takes with it the tools that share its rules, as a deny rule does.
 
 use std::sync::Arc;
 
 use robota_config::agents::AgentDefinition;
 use robota_core::tool::Tool;
+use robota_policy::name_denies;
 
 /// The names of the tool that starts agents. Agents do not start agents.
 const AGENT: [&str; 2] = ["Agent", "Task"];
@@ -22,7 +23,7 @@ pub(crate) fn filter(
         let name = tool.spec().name.as_str();
         let denied = definition.disallowed_tools.iter().any(|entry| {
             // A denied argument does not deny the tool; the gate denies the call.
-            !entry.contains('(') && names(entry, name)
+            !entry.contains('(') && (names(entry, name) || name_denies(entry.trim(), name))
         });
         !denied
             && allowed(definition.tools.as_deref(), name)

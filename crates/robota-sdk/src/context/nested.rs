@@ -1,40 +1,113 @@
 //! Instructions and skills of subfolders, which become active when a file there is used.
 
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use robota_config::instructions::Instructions;
 use robota_config::shown;
-use robota_config::skills::Skills;
+use robota_config::skills::{ListingCaps, Skills};
+use robota_core::driver::Observer;
+use robota_core::event::{Envelope, Event};
 use robota_core::hook::{HookAnswer, HookInput, HookPoint, HookReply, Hooks, PostToolDecision};
+use robota_core::ids::SessionId;
 
 /// The tools whose file makes instructions active.
 const FILE_TOOLS: [&str; 5] = ["Read", "Edit", "Write", "MultiEdit", "NotebookEdit"];
 
+/// Makes the [`NestedContext`] of a session and of each of its forks: a fork does not see what its
+/// parent reads later.
+#[derive(Clone)]
+pub(crate) struct NestedContexts {
+    instructions: Arc<Instructions>,
+    skills: Arc<Mutex<Skills>>,
+    made: Arc<Mutex<HashMap<SessionId, Weak<Sources>>>>,
+}
+
+impl NestedContexts {
+    pub(super) fn new(instructions: Instructions, skills: Arc<Mutex<Skills>>) -> Self {
+        Self { instructions: Arc::new(instructions), skills, made: Arc::default() }
+    }
+
+    /// Returns the context of a session. All values for one session share what it was given.
+    pub(crate) fn of(&self, session: &SessionId) -> NestedContext {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sources) = made.get(session).and_then(Weak::upgrade) {
+            return NestedContext(sources);
+        }
+        let new = NestedContext(Arc::new(Sources {
+            instructions: self.instructions.clone(),
+            skills: Some(self.skills.clone()),
+            given: Mutex::default(),
+        }));
+        made.retain(|_, sources| sources.strong_count() > 0);
+        made.insert(session.clone(), Arc::downgrade(&new.0));
+        new
+    }
+}
+
 /// Adds instructions of subfolders to the result of the call that used a file there. The system
 /// prompt stays the same, so that a provider's cache of it stays valid.
 #[derive(Clone)]
-pub(crate) struct NestedContext {
-    instructions: Arc<Mutex<Instructions>>,
-    skills: Arc<Mutex<Skills>>,
+pub(crate) struct NestedContext(Arc<Sources>);
+
+struct Sources {
+    /// As they were when the session started.
+    instructions: Arc<Instructions>,
+    /// None in an agent, which has no tool for skills.
+    skills: Option<Arc<Mutex<Skills>>>,
+    given: Mutex<Option<Given>>,
+}
+
+/// What a conversation was given.
+struct Given {
+    instructions: Instructions,
+    skills: BTreeSet<String>,
 }
 
 impl NestedContext {
-    pub(super) fn new(instructions: Instructions, skills: Arc<Mutex<Skills>>) -> Self {
-        Self { instructions: Arc::new(Mutex::new(instructions)), skills }
+    /// Returns the context of one conversation without skills.
+    pub(crate) fn of_agent(instructions: Instructions) -> Self {
+        let instructions = Arc::new(instructions);
+        Self(Arc::new(Sources { instructions, skills: None, given: Mutex::default() }))
+    }
+
+    /// Forgets what the conversation was given when an event removes messages from it, or brings
+    /// others back: what is missing then is given again when a file is used.
+    pub(crate) fn observe(&self, envelope: &Envelope) {
+        if let Event::CompactionFinished(_) | Event::Rewound(_) | Event::ViewRestored(_) =
+            envelope.event
+        {
+            *self.0.given.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+    }
+
+    /// Returns what calls [`NestedContext::observe`].
+    pub(crate) fn observer(&self) -> Observer {
+        let nested = self.clone();
+        Arc::new(move |envelope| nested.observe(envelope))
     }
 
     /// Returns the text that a file makes active; none if there is nothing new.
     fn on_access(&self, path: &Path) -> Option<String> {
-        let mut instructions = self.instructions.lock().unwrap_or_else(PoisonError::into_inner);
-        let files = instructions.on_access(path);
-        let skills = super::lock(&self.skills).on_access(path);
+        let sources = &self.0;
+        let mut given = sources.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let given = given.get_or_insert_with(|| Given {
+            instructions: (*sources.instructions).clone(),
+            skills: BTreeSet::new(),
+        });
+        let files = given.instructions.on_access(path);
         let mut parts: Vec<_> = files
             .iter()
             .map(|file| format!("Instructions from {}:\n{}", shown(&file.path), file.text.trim()))
             .collect();
-        if !skills.is_empty() {
-            parts.push(format!("Skills of this folder: {}", skills.join(", ")));
+        if let Some(skills) = &sources.skills {
+            let mut skills = super::lock(skills);
+            let names = skills.on_access(path, &mut given.skills);
+            let listing = skills.listing_of(&names, &ListingCaps::default());
+            if !listing.text.is_empty() {
+                parts.push(format!("Skills for this file:\n{}", listing.text.trim_end()));
+            }
         }
         (!parts.is_empty()).then(|| parts.join("\n\n"))
     }

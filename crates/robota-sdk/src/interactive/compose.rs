@@ -27,7 +27,7 @@ use robota_tools::{
 
 use super::builder::{InteractiveSessionBuilder, Selection};
 use super::{InteractiveSession, LoadedContext, OpenSessions, Shared};
-use crate::agents::{AgentCatalogue, AgentParts, EstimatingGate};
+use crate::agents::{AgentCatalogue, AgentParts, AnswerAgents, EstimatingGate};
 use crate::budget::{Budget, BudgetGuard};
 use crate::commands::command_tools;
 use crate::context::{ProjectContext, lock};
@@ -42,7 +42,7 @@ use crate::project::{self, Project};
 use crate::sandbox::{self, Fences};
 use crate::select::SelectedSession;
 use crate::settings_hooks::{self, HookParts};
-use crate::skills::{OwnHooks, SkillRunner, SkillTool};
+use crate::skills::{LateSkillTool, OwnHooks, SkillRunner, SkillTool};
 use crate::tasks::{NewManagers, SessionRuntime, TaskCommands, TaskNotices};
 use crate::transcript::SessionTranscript;
 use crate::{openapi, processes, store};
@@ -159,7 +159,6 @@ impl InteractiveSessionBuilder {
         // cost something.
         hooks.insert(0, Arc::new(budget.clone()));
         hooks.push(settings_hooks.clone());
-        hooks.push(Arc::new(context.nested.clone()));
         if let Some(mcp) = &mcp {
             hooks.push(Arc::new(mcp.late_instructions(instructions)));
         }
@@ -183,9 +182,13 @@ impl InteractiveSessionBuilder {
             self.commands.hide_from_model("memory");
         }
         self.commands.add_source(Arc::new(project.skill_source(context.skills.clone())));
-        if !lock(&context.skills).is_empty() {
-            self.tools.push(Arc::new(SkillTool::new(skills.clone(), self.open.clone())));
-        }
+        let skill_tool = Arc::new(SkillTool::new(skills.clone(), self.open.clone()));
+        let late_skills = if lock(&context.skills).is_empty() {
+            Some(LateSkillTool::new(context.skills.clone(), skill_tool, project.policy.clone()))
+        } else {
+            self.tools.push(skill_tool);
+            None
+        };
         if let Some(mcp) = &mcp {
             self.commands.add_source(Arc::new(PromptSource(mcp.servers.clone())));
         }
@@ -231,8 +234,13 @@ impl InteractiveSessionBuilder {
         runtime.new.put(selected.id().clone(), manager.clone());
         let meter = budget.clone();
         // First: what an answer cost must be known before its calls run.
-        self.callbacks = std::mem::take(&mut self.callbacks)
-            .first_on_event(Arc::new(move |envelope| meter.observe(envelope)));
+        let answer = AnswerAgents::default();
+        let counted = answer.clone();
+        self.callbacks =
+            std::mem::take(&mut self.callbacks).first_on_event(Arc::new(move |envelope| {
+                meter.observe(envelope);
+                counted.observe(envelope);
+            }));
         let crash_cleanup = processes::crash_cleanup(&cwd);
         let (tools, todos) = (Arc::new(OnceLock::new()), Arc::new(OnceLock::new()));
         let (queue_limit, commands) = (self.queue_limit, self.commands.clone());
@@ -251,6 +259,7 @@ impl InteractiveSessionBuilder {
             budget: budget.clone(),
             model: self.model.model.clone(),
             tasks: manager.clone(),
+            answer,
         });
         let mut builder = self
             .session(
@@ -262,13 +271,20 @@ impl InteractiveSessionBuilder {
             )?
             .crash_cleanup(crash_cleanup.clone());
         builder = hooks.into_iter().fold(builder, SessionBuilder::hooks);
-        let managers = runtime.clone();
-        builder = builder.session_hooks(move |session| {
-            Arc::new(TaskNotices(managers.of_new(session))) as Arc<dyn Hooks>
-        });
+        let (observed, nested, managers) =
+            (context.nested.clone(), context.nested, runtime.clone());
+        builder = builder
+            .session_observer(move |session| observed.of(session).observer())
+            .session_hooks(move |session| Arc::new(nested.of(session)) as Arc<dyn Hooks>)
+            .session_hooks(move |session| {
+                Arc::new(TaskNotices(managers.of_new(session))) as Arc<dyn Hooks>
+            });
         builder = rule_sink.into_iter().fold(builder, SessionBuilder::rule_sink);
         if let Some(mcp) = &mcp {
             builder = builder.tool_source(mcp.source());
+        }
+        if let Some(late_skills) = late_skills {
+            builder = builder.tool_source(Arc::new(late_skills));
         }
         let was_resumed = matches!(selected, SelectedSession::Resume(..));
         let (session, since) = match selected {

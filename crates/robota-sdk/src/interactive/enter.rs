@@ -2,16 +2,15 @@
 
 use robota_core::hook::ExpansionType;
 use robota_core::message::Block;
-use robota_session::TurnPermissions;
-use serde_json::{Map, Value, json};
+use robota_session::{SendOptions, TurnPermissions};
+use serde_json::{Map, Value};
 
 use super::expansion::Expansion;
-use super::history::{DISPLAY, SKILL};
+use super::history::DISPLAY;
 use super::{InteractiveSession, Prompt, Submission};
 use crate::commands::CommandResult;
 use crate::error::SdkError;
 use crate::mentions::Attachment;
-use crate::skills::{Invoker, SkillRunner};
 
 /// What [`InteractiveSession::enter`] did with a text that a user typed.
 ///
@@ -74,14 +73,44 @@ pub struct PreparedPrompt {
     pub metadata: Map<String, Value>,
     /// The permission rules of its turn.
     pub rules: TurnPermissions,
+    /// The model of its turn; none for that of the session.
+    pub model: Option<String>,
+    /// How hard the model thinks in its turn; none for what the session says.
+    pub effort: Option<String>,
     /// The files that it mentions.
     pub attachments: Vec<Attachment>,
 }
 
 impl PreparedPrompt {
     pub(super) fn new(content: Vec<Block>, metadata: Map<String, Value>) -> Self {
-        let rules = TurnPermissions::default();
-        Self { content, metadata, rules, attachments: Vec::new() }
+        Self {
+            content,
+            metadata,
+            rules: TurnPermissions::default(),
+            model: None,
+            effort: None,
+            attachments: Vec::new(),
+        }
+    }
+
+    /// Returns the content, and the options with which it is sent.
+    ///
+    /// ```
+    /// use robota_sdk::{InteractiveSession, SdkError};
+    ///
+    /// async fn send(session: &InteractiveSession) -> Result<(), SdkError> {
+    ///     let (content, options) = session.prepare_prompt("Look at @src/main.rs").await.into_parts();
+    ///     session.session().send_with(robota_core::message::Content(content), options).await?;
+    ///     Ok(())
+    /// }
+    /// # let _ = send;
+    /// ```
+    #[must_use]
+    pub fn into_parts(self) -> (Vec<Block>, SendOptions) {
+        let Self { content, metadata, rules, model, effort, attachments: _ } = self;
+        let effort = effort.map(|effort| ("effort".to_owned(), effort.into()));
+        let model_options = effort.into_iter().collect();
+        (content, SendOptions { metadata, rules, model, model_options, ..SendOptions::default() })
     }
 }
 
@@ -107,7 +136,9 @@ impl InteractiveSession {
     /// # Errors
     /// If there is no such command or skill, the skill cannot be used, or a hook blocks it.
     pub async fn prepare(&self, text: &str) -> Result<Prepared, SdkError> {
-        let Some((name, arguments)) = slash_command(text) else {
+        let found = self.unusual_skill(text);
+        let found = found.as_ref().map(|(name, arguments)| (name.as_str(), *arguments));
+        let Some((name, arguments)) = found.or_else(|| slash_command(text)) else {
             return Ok(Prepared::Prompt(self.prepare_prompt(text).await));
         };
         // Commands first: no skill and no server can replace a built-in command.
@@ -119,13 +150,7 @@ impl InteractiveSession {
         if let Some(prompt) = self.mcp_prompt(&expansion).await? {
             return Ok(Prepared::Prompt(prompt));
         }
-        let full = match self.has_skill(name) {
-            true => Some(name.to_owned()),
-            false => self.0.commands.qualified_name(name),
-        };
-        let full = full.ok_or_else(|| SdkError::UnknownCommand(name.to_owned()))?;
-        let kind = ExpansionType::SlashCommand;
-        self.prepare_skill(&Expansion { kind, name: &full, ..expansion }).await
+        self.prepare_skills(name, arguments, text).await
     }
 
     /// Returns the text of a prompt of an MCP server; none if no server has such a prompt.
@@ -145,43 +170,17 @@ impl InteractiveSession {
         let Prompt { content, metadata, .. } = prompt;
         Ok(Some(PreparedPrompt::new(content, metadata).with_context(context)))
     }
-
-    fn has_skill(&self, name: &str) -> bool {
-        self.0.skills.as_ref().is_some_and(|skills| skills.has(name))
-    }
-
-    async fn prepare_skill(&self, expansion: &Expansion<'_>) -> Result<Prepared, SdkError> {
-        let Expansion { name, arguments, .. } = *expansion;
-        let skills = self.0.skills.as_ref().filter(|skills| skills.has(name));
-        let skills = skills.ok_or_else(|| SdkError::UnknownCommand(name.to_owned()))?;
-        // Before the commands of the skill run.
-        let context = self.before_expansion(expansion).await?;
-        let skill = skills.prepare(self.session(), name, arguments, Invoker::User).await?;
-        if let Some(mut run) = skill.fork {
-            if let Some(context) = context {
-                run.work.prompt = format!("{context}\n{}", run.work.prompt);
-            }
-            let result = SkillRunner::run_fork(self, name, run, Invoker::User, None).await?;
-            let message = CommandResult::ok(result.output.as_str());
-            return Ok(Prepared::Command(message.with("result", json!(result))));
-        }
-        let typed = format!("/{name} {arguments}");
-        let prompt = Prompt::from(skill.text)
-            .metadata(DISPLAY, typed.trim())
-            .metadata(SKILL, name)
-            .raw(typed.trim());
-        let Prompt { content, metadata, .. } = prompt;
-        let prompt = PreparedPrompt::new(content, metadata);
-        let prompt = PreparedPrompt { rules: skill.rules, ..prompt };
-        Ok(Prepared::Prompt(prompt.with_context(context)))
-    }
 }
 
 /// Splits `/name arguments`. A path such as `/etc/hosts` is no command.
-fn slash_command(text: &str) -> Option<(&str, &str)> {
+pub(super) fn slash_command(text: &str) -> Option<(&str, &str)> {
     let rest = text.trim().strip_prefix('/')?;
     let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    is_command_name(name).then(|| (name, arguments.trim()))
+}
+
+/// Returns whether a text can be the name of a command.
+pub(crate) fn is_command_name(name: &str) -> bool {
     let valid = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | ':' | '.');
-    let named = !name.is_empty() && name.chars().all(valid);
-    named.then(|| (name, arguments.trim()))
+    !name.is_empty() && name.chars().all(valid)
 }

@@ -3,7 +3,7 @@
 use robota_core::ids::InputId;
 use robota_core::message::{Block, Content};
 use robota_core::turn::RAW_INPUT;
-use robota_session::{Chat, ChatEnd, EventFilter, SendOptions};
+use robota_session::{Chat, ChatEnd, EventFilter};
 use serde_json::{Map, Value, json};
 
 use super::event::{InteractiveEvent, Projection};
@@ -163,13 +163,12 @@ impl InteractiveSession {
         &self,
         prompt: PreparedPrompt,
     ) -> Result<Submission, SdkError> {
-        let PreparedPrompt { content, metadata, rules, .. } = prompt;
+        let (content, options) = prompt.into_parts();
         let _sending = self.0.sending.lock().await;
         let limit = self.0.queue_limit;
         if self.is_executing() && self.queue().list().await?.len() >= limit {
             return Err(SdkError::QueueFull { limit });
         }
-        let options = SendOptions { metadata, rules, ..SendOptions::default() };
         let mut chat =
             self.session().chat_with(Content(content), options, EventFilter::Everything).await?;
         // A question about a call must not end the wait for the result.

@@ -1,13 +1,18 @@
 //! The tool with which the model uses a skill.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use robota_config::skills::Skills;
 use robota_core::permission::Class;
-use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSource, ToolSpec};
+use robota_policy::Policy;
 use serde_json::{Value, json};
 
 use super::{Invoker, PreparedSkill, SkillRunner};
+use crate::context::lock;
 use crate::interactive::OpenSessions;
 
 /// Reads a skill: its text is the result.
@@ -63,16 +68,16 @@ impl Tool for SkillTool {
         let session = opened.session();
         let prepared = self.runner.prepare(session, name, text("args"), Invoker::Model).await;
         match prepared {
-            Ok(PreparedSkill { fork: Some(run), .. }) => {
+            Ok(PreparedSkill { fork: Some(fork), .. }) => {
                 let call = Some(context.call.clone());
                 let ran = tokio::select! {
-                    ran = SkillRunner::run_fork(&opened, name, run, Invoker::Model, call) => ran,
+                    ran = SkillRunner::run_fork(&opened, name, fork, Invoker::Model, call) => ran,
                     () = context.scope.cancel.cancelled() => {
                         return ToolOutcome::failed("interrupted", "the skill was interrupted");
                     }
                 };
                 match ran {
-                    Ok(result) => ToolOutcome::ok(result.output),
+                    Ok(forked) => ToolOutcome::ok(forked.to_string()),
                     Err(error) => ToolOutcome::failed("skill_failed", error.to_string()),
                 }
             }
@@ -87,5 +92,35 @@ impl Tool for SkillTool {
             }
             Err(error) => ToolOutcome::failed("skill_failed", error.to_string()),
         }
+    }
+}
+
+/// Offers the tool once there are skills, for a session that starts without any: files that are used
+/// later may lie beside some.
+pub(crate) struct LateSkillTool {
+    skills: Arc<Mutex<Skills>>,
+    tool: Arc<dyn Tool>,
+    policy: Policy,
+    /// Stays true: the conversation names the tool.
+    offered: AtomicBool,
+}
+
+impl LateSkillTool {
+    pub(crate) fn new(skills: Arc<Mutex<Skills>>, tool: Arc<dyn Tool>, policy: Policy) -> Self {
+        Self { skills, tool, policy, offered: AtomicBool::new(false) }
+    }
+}
+
+impl ToolSource for LateSkillTool {
+    fn version(&self) -> u64 {
+        if !self.offered.load(Ordering::Relaxed) && !lock(&self.skills).is_empty() {
+            self.offered.store(true, Ordering::Relaxed);
+        }
+        self.offered.load(Ordering::Relaxed).into()
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let offered = self.version() > 0 && !self.policy.denies_tool(&self.tool.spec().name);
+        offered.then(|| self.tool.clone()).into_iter().collect()
     }
 }

@@ -187,11 +187,8 @@ async fn run_04_an_agent_that_needs_a_process_is_refused_where_there_is_none() {
     assert!(error.message.contains("process of its own"), "{error}");
 }
 
-#[tokio::test]
-async fn sdk_15_a_batch_that_may_exceed_the_budget_needs_approval_with_an_estimate() {
-    let jobs = "{tools: [{tool: Agent, input: {jobs: [\
-        {prompt: one, subagent_type: Explore}, {prompt: two, subagent_type: Plan}]}}]}";
-    let scene = Scene::new(&format!("- {jobs}\n- No.\n"));
+/// Runs one prompt with a budget of 50,000 tokens, and returns the questions, which are denied.
+async fn questions(scene: &Scene) -> (InteractiveSession, Vec<String>) {
     let (seen, asked) = std::sync::mpsc::channel();
     let approver = approver_fn(move |question: Question| {
         let seen = seen.clone();
@@ -211,9 +208,35 @@ async fn sdk_15_a_batch_that_may_exceed_the_budget_needs_approval_with_an_estima
         .await
         .unwrap();
     session.submit("Go.").await.unwrap().result().await.unwrap();
-    let reason = asked.try_recv().unwrap();
-    assert!(reason.contains("2 agents, about 84K tokens"), "{reason}");
+    let questions = asked.try_iter().collect();
+    (session, questions)
+}
+
+#[tokio::test]
+async fn sdk_15_a_batch_that_may_exceed_the_budget_needs_approval_with_an_estimate() {
+    let jobs = "{tools: [{tool: Agent, input: {jobs: [\
+        {prompt: one, subagent_type: Explore}, {prompt: two, subagent_type: Plan}]}}]}";
+    let (session, asked) = questions(&Scene::new(&format!("- {jobs}\n- No.\n"))).await;
+    assert!(asked[0].contains("2 agents, about 84K tokens"), "{asked:?}");
     assert!(session.tasks().unwrap().list().is_empty());
+}
+
+#[tokio::test]
+async fn sdk_15_several_agents_of_one_answer_are_a_batch_and_those_of_two_are_not() {
+    let agent = |prompt: &str| {
+        format!("{{tool: Agent, input: {{prompt: {prompt}, subagent_type: Explore}}}}")
+    };
+    let (one, two) = (agent("one"), agent("two"));
+    let (session, asked) =
+        questions(&Scene::new(&format!("- {{tools: [{one}, {two}]}}\n- Found.\n- Done.\n"))).await;
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    assert!(asked[0].contains("2 agents, about"), "{asked:?}");
+    assert_eq!(session.tasks().unwrap().list().len(), 1, "the first runs");
+    let script =
+        format!("- {{tools: [{one}]}}\n- Found.\n- {{tools: [{two}]}}\n- Found.\n- Done.\n");
+    let (session, asked) = questions(&Scene::new(&script)).await;
+    assert_eq!(asked, [""; 0]);
+    assert_eq!(session.tasks().unwrap().list().len(), 2);
 }
 
 #[tokio::test]

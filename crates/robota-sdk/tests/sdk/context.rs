@@ -1,6 +1,7 @@
 //! The user's files in the prompt.
 
-use robota_sdk::{Entered, ModelSetup};
+use robota_sdk::{Entered, InteractiveSession, ModelSetup};
+use robota_session::Selector;
 use serde_json::json;
 
 use crate::common::Scene;
@@ -70,6 +71,75 @@ async fn sdk_12_instructions_of_a_subfolder_come_with_its_files() {
         .iter()
         .map(|message| serde_json::to_string(&**message).unwrap().matches("Web rule.").count());
     assert_eq!(results.sum::<usize>(), 1);
+}
+
+/// A scene whose model reads a file of a subfolder in each turn.
+fn reads(turns: usize) -> Scene {
+    let turn = "- {tools: [{tool: Read, input: {file_path: web/a.txt}}]}\n- done\n";
+    let scene = Scene::new(&turn.repeat(turns));
+    scene.write("project/web/AGENTS.md", "Web rule.\n");
+    scene.write("project/.claude/rules/text.md", "---\npaths: '*.txt'\n---\nText rule.\n");
+    let skill = "---\ndescription: Ships the site\n---\nShip.\n";
+    scene.write("project/web/.claude/skills/ship/SKILL.md", skill);
+    scene.write("project/web/a.txt", "hello\n");
+    scene
+}
+
+/// Lets the model read the file, and returns how often the request after it has each text.
+async fn counts(scene: &Scene, session: &InteractiveSession) -> [usize; 3] {
+    session.submit("Read it.").await.unwrap().result().await.unwrap();
+    let request = scene.provider.requests().pop().unwrap();
+    let messages = serde_json::to_string(&request.messages).unwrap();
+    ["Web rule.", "Text rule.", "ship: Ships the site"].map(|text| messages.matches(text).count())
+}
+
+#[tokio::test]
+async fn sdk_12_nested_instructions_are_given_again_after_the_conversation_was_cleared() {
+    let scene = reads(3);
+    let session = scene.open().await;
+    assert_eq!(counts(&scene, &session).await, [1, 1, 1]);
+    assert_eq!(counts(&scene, &session).await, [1, 1, 1], "once in a conversation");
+    assert!(session.execute_command("clear", "").await.unwrap().success);
+    assert_eq!(counts(&scene, &session).await, [1, 1, 1]);
+}
+
+#[tokio::test]
+async fn sdk_12_nested_instructions_are_given_again_after_a_rewind() {
+    let scene = reads(2);
+    let session = scene.open().await;
+    counts(&scene, &session).await;
+    let messages = session.session().context().messages().await.unwrap();
+    session.session().context().rewind(&messages[0].id).await.unwrap();
+    assert_eq!(counts(&scene, &session).await, [1, 1, 1]);
+}
+
+#[tokio::test]
+async fn sdk_12_nested_instructions_are_given_again_after_compaction() {
+    let scene = reads(1);
+    let turn = "- {tools: [{tool: Read, input: {file_path: web/a.txt}}]}\n- done\n";
+    let script = format!("{turn}{turn}{turn}- The summary.\n{turn}");
+    let scene = Scene { provider: Scene::new(&script).provider, ..scene };
+    let session = scene.open().await;
+    for _ in 0..3 {
+        counts(&scene, &session).await;
+    }
+    session.session().context().compact(None).await.unwrap();
+    let request = scene.provider.requests().len();
+    let after = counts(&scene, &session).await;
+    assert_eq!(after, [1, 1, 1], "{:?}", scene.provider.requests()[request].messages);
+}
+
+#[tokio::test]
+async fn sdk_12_a_fork_is_given_what_its_parent_read_after_it_was_made() {
+    let scene = reads(2);
+    let script = "- hello\n- {tools: [{tool: Read, input: {file_path: web/a.txt}}]}\n- done\n\
+        - {tools: [{tool: Read, input: {file_path: web/a.txt}}]}\n- done\n";
+    let scene = Scene { provider: Scene::new(script).provider, ..scene };
+    let session = scene.open().await;
+    session.submit("Hello.").await.unwrap().result().await.unwrap();
+    let fork = session.fork(&Selector::Latest).await.unwrap();
+    assert_eq!(counts(&scene, &session).await, [1, 1, 1]);
+    assert_eq!(counts(&scene, &fork).await, [1, 1, 1]);
 }
 
 #[tokio::test]

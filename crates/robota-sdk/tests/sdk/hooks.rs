@@ -49,6 +49,25 @@ async fn sdk_21_prompt_and_agent_hooks_of_the_settings_decide() {
 }
 
 #[tokio::test]
+async fn sdk_21_an_agent_hook_reads_files_also_for_the_call_of_a_subagent() {
+    let read = "- tools: [{tool: Read, input: {file_path: rules.txt}}]\n";
+    let verdict = "- '{\"ok\": false, \"reason\": \"as the rules say\"}'\n";
+    let scene = Scene::new(&format!("{}{read}{verdict}- tried\n", write_call()));
+    scene.write("project/rules.txt", "No new files.\n");
+    let hook = json!({"type": "agent", "prompt": "May it? $ARGUMENTS"});
+    settings(&scene, &json!({"hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [hook]}]}}));
+    let session = scene.open().await;
+    let ran = session.execute_command("agent", "run general-purpose Write it.").await.unwrap();
+    assert_eq!(ran.message, "tried");
+    assert!(!scene.path().join("project/new.txt").exists());
+    let requests = scene.provider.requests();
+    let names: Vec<_> = requests[1].tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["Glob", "Grep", "Read"], "the hook's tools");
+    let seen = serde_json::to_string(&requests[2].messages).unwrap();
+    assert!(seen.contains("No new files."), "{seen}");
+}
+
+#[tokio::test]
 async fn core_22_http_hooks_of_the_settings_decide() {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = server.local_addr().unwrap().port();

@@ -2,7 +2,7 @@
 
 use robota_core::permission::Mode;
 use robota_sdk::skills::SkillFailure;
-use robota_sdk::{CommandOrigin, Entered, InteractiveSession, SdkError, ToolEnd};
+use robota_sdk::{CommandOrigin, Entered, InteractiveSession, Prepared, SdkError, ToolEnd};
 use robota_session::{Selector, StartAt};
 
 use crate::common::Scene;
@@ -53,6 +53,196 @@ async fn sdk_13_a_command_that_is_not_allowed_ends_the_invocation() {
     assert!(matches!(error, SdkError::Skill(SkillFailure::NotAllowed { .. })), "{error}");
     assert!(!scene.path().join("project/made-by-a-skill").exists());
     assert!(scene.provider.requests().is_empty());
+}
+
+#[tokio::test]
+async fn sdk_13_allowed_tools_cover_the_commands_of_the_skill_itself() {
+    const ALLOWED: &str = "---\nallowed-tools: Bash(touch made)\n---\n";
+    let touch = "{tools: [{tool: Bash, input: {command: touch made}}]}";
+    let scene = Scene::new(&format!("- made\n- {touch}\n- no\n"));
+    let made = || scene.path().join("project/made").exists();
+    scene.write("home/.claude/skills/make/SKILL.md", &format!("{ALLOWED}Now !`touch made`.\n"));
+    scene.write("home/.claude/skills/more/SKILL.md", &format!("{ALLOWED}Now !`touch more`.\n"));
+    let session = scene.builder().mode(Mode::Default).open().await.unwrap();
+    let error = enter(&session, "/more").await.err().unwrap();
+    assert!(matches!(error, SdkError::Skill(SkillFailure::NotAllowed { .. })), "{error}");
+    // Prepared, but not submitted: its rules must not stay.
+    session.prepare("/make").await.unwrap();
+    assert!(made());
+    std::fs::remove_file(scene.path().join("project/made")).unwrap();
+    assert_eq!(answer(&session, "/make").await.response, "made");
+    assert!(made());
+    std::fs::remove_file(scene.path().join("project/made")).unwrap();
+    let later = session.submit("Again.").await.unwrap().result().await.unwrap();
+    assert_eq!((later.tools[0].end, made()), (Some(ToolEnd::Denied), false), "{later:?}");
+}
+
+#[tokio::test]
+async fn sdk_13_a_deny_rule_is_stronger_than_the_allowed_tools_of_a_skill() {
+    let scene = Scene::new("- done\n");
+    let text = "---\nallowed-tools: Bash\n---\nNow !`touch made`.\n";
+    scene.write("home/.claude/skills/make/SKILL.md", text);
+    let options = robota_sdk::ProjectOptions {
+        deny: vec!["Bash(touch *)".to_owned()],
+        ..robota_sdk::ProjectOptions::default()
+    };
+    let session = scene.builder_for(scene.project_with(options)).open().await.unwrap();
+    let error = enter(&session, "/make").await.err().unwrap();
+    assert!(matches!(error, SdkError::Skill(SkillFailure::NotAllowed { .. })), "{error}");
+    assert!(!scene.path().join("project/made").exists());
+}
+
+#[tokio::test]
+async fn sdk_13_a_command_that_fails_ends_the_invocation() {
+    let scene = Scene::new("- done\n");
+    for (name, command) in
+        [("three", "exit 3"), ("false", "echo wrong; false"), ("gone", "cat no-file")]
+    {
+        let text = format!("Before !`{command}` after\n");
+        scene.write(&format!("home/.claude/skills/{name}/SKILL.md"), &text);
+    }
+    let session = scene.builder().mode(Mode::BypassPermissions).open().await.unwrap();
+    for (name, shown) in
+        [("three", "[exit code 3]"), ("false", "wrong\n[exit code 1]"), ("gone", "no-file")]
+    {
+        let error = enter(&session, &format!("/{name}")).await.err().unwrap();
+        assert!(matches!(error, SdkError::Skill(SkillFailure::CommandFailed { .. })), "{error}");
+        assert!(error.to_string().contains(shown), "{error}");
+    }
+    assert!(scene.provider.requests().is_empty());
+}
+
+#[tokio::test]
+async fn sdk_13_the_output_of_a_command_is_inserted_without_notes() {
+    let scene = Scene::new("- done\n");
+    scene.write("project/notes.md", "one\ntwo\n");
+    scene.write("project/web/x", "");
+    scene.write(
+        "home/.claude/skills/look/SKILL.md",
+        "Nothing: <!`true`>\nQuiet: !`true`.\nFound: !`grep tw notes.md`.\n\
+         Not found: !`cat notes.md | grep 'three|four'`.\nMoved: !`cd web && ls`.\n",
+    );
+    let session = scene.builder().mode(Mode::BypassPermissions).open().await.unwrap();
+    answer(&session, "/look").await;
+    let expected = "Nothing: <!`true`>\nQuiet: .\nFound: two.\nNot found: .\nMoved: x.\n";
+    assert_eq!(sent(&scene, 0), expected);
+}
+
+#[tokio::test]
+async fn sdk_13_the_model_can_use_the_first_skill_that_is_found_beside_a_file() {
+    let scene = Scene::new(
+        "- {tools: [{tool: Read, input: {file_path: web/a.txt}}]}\n\
+         - {expect: {tools: [Skill]}, tools: [{tool: Skill, input: {skill: ship}}]}\n- done\n",
+    );
+    scene.write("project/web/a.txt", "hello\n");
+    let skill = "---\ndescription: Ships the site\n---\nShip it.\n";
+    scene.write("project/web/.claude/skills/ship/SKILL.md", skill);
+    let session = scene.open().await;
+    let result = session.submit("Go.").await.unwrap().result().await.unwrap();
+    let requests = scene.provider.requests();
+    assert!(requests[0].tools.iter().all(|tool| tool.name != "Skill"));
+    let messages = serde_json::to_string(&requests[1].messages).unwrap();
+    assert!(messages.contains("ship: Ships the site"), "{messages}");
+    assert_eq!(result.tools[1].output.as_deref(), Some("Ship it.\n"));
+}
+
+#[tokio::test]
+async fn sdk_13_skills_of_folders_are_typed_by_their_names() {
+    let scene = Scene::new(
+        "- {tools: [{tool: Read, input: {file_path: apps/web/a.txt}}, \
+         {tool: Read, input: {file_path: my app/a.txt}}]}\n- read\n- one\n- two\n- three\n",
+    );
+    scene.write("project/.claude/skills/deploy/SKILL.md", "Top $ARGUMENTS.\n");
+    for (folder, text) in [("apps/web", "Web"), ("my app", "Mine")] {
+        scene.write(&format!("project/{folder}/a.txt"), "hello\n");
+        let skill = format!("{text} $ARGUMENTS.\n");
+        scene.write(&format!("project/{folder}/.claude/skills/deploy/SKILL.md"), &skill);
+    }
+    let session = scene.open().await;
+    session.submit("Read.").await.unwrap().result().await.unwrap();
+    answer(&session, "/apps/web:deploy now").await;
+    assert_eq!(sent(&scene, 2).trim(), "Web now.");
+    answer(&session, " /my app:deploy").await;
+    assert_eq!(sent(&scene, 3).trim(), "Mine .");
+    // Only a whole name is one.
+    answer(&session, "/apps/web:deployment is what?").await;
+    assert_eq!(sent(&scene, 4), "/apps/web:deployment is what?");
+}
+
+#[tokio::test]
+async fn sdk_13_a_text_can_begin_with_several_skills() {
+    let scene = Scene::new("- one\n- two\n- three\n");
+    scene.write("home/.claude/skills/style/SKILL.md", "---\neffort: low\n---\nBe brief. $0\n");
+    scene.write("home/.claude/skills/review/SKILL.md", "Review $ARGUMENTS.\n");
+    scene.write("home/.claude/skills/hidden/SKILL.md", "---\nuser-invocable: no\n---\nNo.\n");
+    let session = scene.open().await;
+    answer(&session, "/style /review a.rs and /style").await;
+    let texts = |at: usize| {
+        let requests = scene.provider.requests();
+        let content = requests[at].messages.last().unwrap().text();
+        content.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(texts(0), "Be brief. $0 Review a.rs and /style.");
+    assert_eq!(scene.provider.requests()[0].options["effort"], "low");
+    // A path, a command and a skill of the model are arguments.
+    answer(&session, "/review /etc/hosts").await;
+    assert_eq!(texts(1), "Review /etc/hosts.");
+    answer(&session, "/review /hidden").await;
+    assert_eq!(texts(2), "Review /hidden.");
+    let many = "/style ".repeat(7);
+    let prepared = session.prepare(&many).await.unwrap();
+    let Prepared::Prompt(prompt) = prepared else { panic!("{prepared:?}") };
+    assert_eq!(prompt.content.len(), 6);
+    assert!(serde_json::to_string(&prompt.content[5]).unwrap().contains("Be brief. /style"));
+}
+
+#[tokio::test]
+async fn sdk_13_model_and_effort_of_a_skill_apply_to_its_turn() {
+    let look = "{tools: [{tool: Glob, input: {pattern: '*'}}]}";
+    let scene = Scene::new(&format!("- {look}\n- one\n- two\n- three\n"));
+    let header = |fields: &str| format!("---\n{fields}---\nGo.\n");
+    let skill = "home/.claude/skills/think/SKILL.md";
+    scene.write(skill, &header("model: other-model\neffort: high\n"));
+    let inherits = header("model: inherit\n");
+    scene.write("home/.claude/commands/inherits.md", &inherits);
+    let session = scene.open().await;
+    answer(&session, "/think").await;
+    session.submit("And now?").await.unwrap().result().await.unwrap();
+    answer(&session, "/inherits").await;
+    let requests = scene.provider.requests();
+    let calls: Vec<_> = requests
+        .iter()
+        .map(|it| (it.model.as_str(), it.options.get("effort").and_then(|effort| effort.as_str())))
+        .collect();
+    let (own, session) = (("other-model", Some("high")), ("scripted", None));
+    assert_eq!(calls, [own, own, session, session]);
+}
+
+#[tokio::test]
+async fn sdk_13_a_forked_skill_has_its_effort_and_may_run_in_the_background() {
+    let scene = Scene::new("- Done.\n- Later.\n- Seen.\n");
+    let skill = |fields: &str| format!("---\ncontext: fork\n{fields}---\nGo.\n");
+    scene.write("home/.claude/skills/think/SKILL.md", &skill("model: other-model\neffort: high\n"));
+    scene.write("home/.claude/skills/later/SKILL.md", &skill("background: true\n"));
+    let session = scene.open().await;
+    let command = async |text: &str| match enter(&session, text).await.unwrap() {
+        Entered::Command(result) => result,
+        Entered::Submitted(_) => panic!("{text} is no prompt"),
+    };
+    assert_eq!(command("/think").await.message, "Done.");
+    let request = scene.provider.requests().remove(0);
+    assert_eq!(
+        (request.model.as_str(), &request.options["effort"]),
+        ("other-model", &"high".into())
+    );
+    let started = command("/later").await;
+    assert!(started.message.contains("works in the background"), "{started:?}");
+    let task = started.data["agentId"].as_str().unwrap().into();
+    let ended = session.tasks().unwrap().wait(&task).await.unwrap();
+    assert_eq!(ended.output, "Later.");
+    session.submit("And?").await.unwrap().result().await.unwrap();
+    let seen = serde_json::to_string(&scene.provider.requests()[2].messages).unwrap();
+    assert!(seen.contains("<task-notification>") && seen.contains("Later."), "{seen}");
 }
 
 #[tokio::test]

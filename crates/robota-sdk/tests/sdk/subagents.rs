@@ -57,6 +57,75 @@ async fn sdk_16_an_agent_has_the_tools_the_prompt_and_the_model_of_its_definitio
 }
 
 #[tokio::test]
+async fn sdk_14_the_model_of_the_environment_wins_over_calls_and_definitions() {
+    let call = "{tools: [{tool: Agent, input: {prompt: Test it., subagent_type: tester, \
+        model: other-model}}]}";
+    let scene = Scene::new(&format!("- {call}\n- Tested.\n- Done.\n"));
+    scene.write("home/.claude/agents/tester.md", TESTER);
+    let settings = r#"{"env": {"CLAUDE_CODE_SUBAGENT_MODEL": "cheap-model"}}"#;
+    scene.write("home/.claude/settings.json", settings);
+    let session = scene.builder().agents(offered()).open().await.unwrap();
+    assert_eq!(go(&session).await.response, "Done.");
+    let models: Vec<_> = scene.provider.requests().into_iter().map(|it| it.model).collect();
+    assert_eq!(models, ["scripted", "cheap-model", "scripted"]);
+}
+
+#[tokio::test]
+async fn sdk_12_agents_get_the_instructions_of_the_subfolders_that_they_use() {
+    let read = "{tools: [{tool: Read, input: {file_path: web/a.txt}}]}";
+    let scene = Scene::new(&format!("- {read}\n- Here.\n- {read}\n- There.\n- {read}\n- Me.\n"));
+    scene.write("project/AGENTS.md", "Root rule.\n");
+    scene.write("project/web/AGENTS.md", "Web rule.\n");
+    scene.write("project/.claude/rules/text.md", "---\npaths: '*.txt'\n---\nText rule.\n");
+    scene.write("project/web/a.txt", "hello\n");
+    let session = scene.open().await;
+    command(&session, "agent", "run general-purpose Read it.").await;
+    command(&session, "agent", "run Explore Read it.").await;
+    go(&session).await;
+    let requests = scene.provider.requests();
+    let count = |at: usize, text: &str| {
+        let messages = serde_json::to_string(&requests[at].messages).unwrap();
+        messages.matches(text).count()
+    };
+    for rule in ["Web rule.", "Text rule."] {
+        assert_eq!(count(1, rule), 1, "{rule}");
+        assert_eq!(count(3, rule), 0, "Explore has no instructions: {rule}");
+        assert_eq!(count(5, rule), 1, "the session gets its own: {rule}");
+    }
+    assert_eq!(count(1, "Root rule."), 0, "it is in the prompt of the agent");
+}
+
+#[tokio::test]
+async fn sdk_14_an_agent_that_may_not_write_has_no_tool_that_changes_files() {
+    const CHANGES: [&str; 4] = ["Write", "Edit", "MultiEdit", "NotebookEdit"];
+    for denied in CHANGES {
+        let scene = Scene::new("- Read.\n- Explored.\n- Planned.\n- Worked.\n");
+        let text = format!(
+            "---\nname: reader\ndescription: Reads\ndisallowedTools: {denied}\n---\nRead.\n"
+        );
+        scene.write("home/.claude/agents/reader.md", &text);
+        let session = scene.builder().mode(Mode::AcceptEdits).open().await.unwrap();
+        for agent in ["reader", "Explore", "Plan", "general-purpose"] {
+            assert!(command(&session, "agent", &format!("run {agent} Go.")).await.success);
+        }
+        let requests = scene.provider.requests();
+        let offered: Vec<Vec<_>> = requests
+            .iter()
+            .map(|request| request.tools.iter().map(|tool| tool.name.as_str()).collect())
+            .collect();
+        let changes = |names: &[&str]| {
+            let found = CHANGES.iter().filter(|name| names.contains(name));
+            found.copied().collect::<Vec<_>>()
+        };
+        for (names, agent) in offered.iter().zip(["reader", "Explore", "Plan"]) {
+            assert_eq!(changes(names), [""; 0], "{agent} without {denied}");
+            assert!(names.contains(&"Read"));
+        }
+        assert_eq!(changes(&offered[3]), ["Write", "Edit", "MultiEdit"], "another agent has them");
+    }
+}
+
+#[tokio::test]
 async fn sdk_14_agents_are_part_of_requests_only_if_they_are_offered() {
     for (options, is_there) in [(AgentOptions::default(), false), (offered(), true)] {
         let scene = Scene::new("- Done.\n");

@@ -17,12 +17,11 @@ use robota_core::turn::TurnInput;
 
 use super::{
     AcceptedInput, Actor, CloseReply, DecideEvents, Flow, InputChange, ManualCompaction, Reply,
-    Request, Rewrite, SendRequest, Shared, TurnWishes, Work,
+    Request, Rewrite, SendRequest, Shared, TurnOptions, Work,
 };
 use crate::checkpoints::{RestoreOptions, RestoreReport, Workspace, restore};
 use crate::error::SessionError;
 use crate::open;
-use crate::session::TurnPermissions;
 
 impl Actor {
     pub(super) async fn on_request(&mut self, request: Request) -> Flow {
@@ -77,7 +76,8 @@ impl Actor {
 
     async fn accept(&mut self, input: SendRequest) -> Result<AcceptedInput, SessionError> {
         self.require_recovered()?;
-        let SendRequest { content, delivery, metadata, rules, output, span } = input;
+        let SendRequest { content, mut options, span } = input;
+        let (delivery, metadata) = (options.delivery, std::mem::take(&mut options.metadata));
         let input = InputId::mint(&*self.shared.turn_setup().setup.base.ids);
         // A subscription that starts here contains the event that accepts the input.
         let before = self.shared.hub.status().last;
@@ -93,8 +93,8 @@ impl Actor {
             self.recorder.record(None, vec![cancelled.into()]);
             return Err(error);
         }
-        if output.is_some() || rules != TurnPermissions::default() || !span.is_disabled() {
-            self.wishes.insert(input.clone(), TurnWishes { rules, output, span });
+        if options.has_turn_options() || !span.is_disabled() {
+            self.turn_options.insert(input.clone(), TurnOptions { options, span });
         }
         self.options.defer_inputs = false;
         self.blocked = None;
@@ -182,7 +182,7 @@ impl Actor {
         };
         self.append(vec![event.into()]).await?;
         if is_new {
-            self.wishes.remove(&input);
+            self.turn_options.remove(&input);
         }
         Ok(true)
     }
@@ -195,7 +195,7 @@ impl Actor {
         }
         self.append(vec![InputCancelled { input: input.clone(), cause: Cause::User }.into()])
             .await?;
-        self.wishes.remove(&input);
+        self.turn_options.remove(&input);
         Ok(true)
     }
 

@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 
 use robota_core::close::Choice;
-use robota_core::event::{Closed, Cursor, Delivery, Event};
+use robota_core::event::{Closed, Cursor, Event};
 use robota_core::ids::{CallId, Ids, InputId};
 use robota_core::message::Block;
-use robota_core::provider::OutputSchema;
 use robota_core::state::State;
 use serde_json::{Map, Value};
 use tokio::sync::{oneshot, watch};
@@ -14,7 +13,7 @@ use tokio::sync::{oneshot, watch};
 use crate::checkpoints::{RestoreOptions, RestoreReport};
 use crate::error::SessionError;
 use crate::hub::StoreFailure;
-use crate::session::TurnPermissions;
+use crate::session::SendOptions;
 
 /// Sends the answer to a request.
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, SessionError>>;
@@ -25,10 +24,7 @@ pub(crate) type DecideEvents = Box<dyn FnOnce(&State, &dyn Ids) -> Vec<Event> + 
 /// An input to accept.
 pub(crate) struct SendRequest {
     pub(crate) content: Vec<Block>,
-    pub(crate) delivery: Delivery,
-    pub(crate) metadata: Map<String, Value>,
-    pub(crate) rules: TurnPermissions,
-    pub(crate) output: Option<OutputSchema>,
+    pub(crate) options: SendOptions,
     /// The span of the caller: the parent of the turn that the input starts.
     pub(crate) span: tracing::Span,
 }

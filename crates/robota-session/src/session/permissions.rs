@@ -99,6 +99,19 @@ impl Permissions {
         gate.judge(call, tool).await
     }
 
+    /// Decides about a call that the program makes itself, as [`Permissions::judge`] does, and also
+    /// allows it if one of these rules does. A rule that denies or asks is stronger.
+    pub async fn judge_allowing(
+        &self,
+        rules: &[String],
+        call: &ToolUse,
+        tool: &ToolSpec,
+    ) -> Judgement {
+        let gate = self.0.shared.turn_setup().setup.base.gate.clone();
+        let allowing = if rules.is_empty() { None } else { gate.allowing(rules) };
+        allowing.unwrap_or(gate).judge(call, tool).await
+    }
+
     /// Adds rules that apply until the running turn ends. Returns those that are not valid; without a
     /// running turn, all of them.
     #[must_use]
