@@ -152,7 +152,7 @@ async fn judge(
     // tool knows.
     let judged = tool.gate_input(call, input).unwrap_or_else(|| input.clone());
     let tool_use = ToolUse::new(call.clone(), "skill", &*tool.spec().name, ToolInput::Json(judged));
-    let judgement = session.permissions().judge(&tool_use, tool.spec()).await;
+    let judgement = session.permissions().judge(&tool_use, tool.judged_spec(input)).await;
     match judgement.verdict {
         verdict if enough.contains(&verdict) => Ok(judgement),
         Verdict::Deny => Err(NotRun::Denied(judgement.reason)),
