@@ -16,7 +16,7 @@ use robota_runtime::AgentWork;
 use robota_session::{Session, TurnPermissions};
 use serde_json::json;
 
-pub(crate) use hooks::OwnHooks;
+pub(crate) use hooks::{OwnHooks, written_groups};
 pub(crate) use source::SkillSource;
 pub(crate) use tool::SkillTool;
 

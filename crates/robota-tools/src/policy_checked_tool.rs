@@ -93,7 +93,9 @@ impl Tool for PolicyCheckedTool {
                 let note = match self.approver.ask(question).await {
                     Answer::Allow { .. } | Answer::Remember { .. } => None,
                     Answer::Deny { note } => Some(note),
-                    Answer::Unanswered { reason } => Some(Some(reason)),
+                    Answer::DenyAndStop { reason } | Answer::Unanswered { reason } => {
+                        Some(Some(reason))
+                    }
                     // The changed arguments were not judged.
                     Answer::AllowChanged { .. } => {
                         Some(Some("this tool cannot run with other arguments".to_owned()))

@@ -21,6 +21,7 @@ use robota_tools::PolicyAccessCheck;
 use serde::{Deserialize, Serialize};
 
 use super::approvals::AgentApprover;
+use super::hooks::hook_owner;
 use super::preload::Preloaded;
 use super::servers::AgentServers;
 use super::{AgentParts, AgentPermissions, ToolHooks, mode_of, prompt, tools};
@@ -73,6 +74,7 @@ impl AgentSessions for SessionAgents {
             parent: self.parent.clone(),
             task: job.task.clone(),
             agent: definition.name.clone(),
+            folder: job.work.cwd.clone(),
         };
         let new = NewAgent {
             parts: parts.clone(),
@@ -187,7 +189,8 @@ impl NewAgent {
                 }
                 config.redactor = redactor;
             });
-        let own_budget: Arc<dyn Hooks> = Arc::new(ToolHooks(Arc::new(budget.clone())));
+        let own_budget: Arc<dyn Hooks> =
+            Arc::new(ToolHooks { hooks: Arc::new(budget.clone()), folder: None });
         for hooks in std::iter::once(own_budget).chain(self.hooks(project, id, gate, variables)) {
             builder = builder.hooks(hooks);
         }
@@ -261,6 +264,7 @@ impl NewAgent {
             tools: Vec::new(),
             gate,
             mode: mode_of(project.settings.permissions.mode, definition.permission_mode),
+            effort: definition.effort.clone().or_else(|| parts.model.effort.clone()),
             variables,
             transcript: Arc::new(SessionTranscript::new(
                 parts.store.clone(),
@@ -280,10 +284,10 @@ impl NewAgent {
         if let Some(hooks) = &definition.hooks {
             let on_notice = parts.on_notice.clone();
             let own = OwnHooks { runner: runner.clone(), files, on_notice };
-            own.add(project, &format!("the agent `{}`", definition.name), hooks);
+            own.add(project, &hook_owner(&definition.name), hooks);
         }
-        let settings: Arc<dyn Hooks> = Arc::new(ToolHooks(runner));
-        parts.program_hooks().into_iter().chain([settings]).collect()
+        let settings: Arc<dyn Hooks> = Arc::new(ToolHooks { hooks: runner, folder: None });
+        parts.program_hooks(&job.work).into_iter().chain([settings]).collect()
     }
 }
 

@@ -36,6 +36,7 @@ use crate::gated_tools::{GatedTools, Readers};
 use crate::hooks::OnHookUsage;
 use crate::mcp::{self, HookedElicitor, ModelSampler, PromptSource, QuestionElicitor, SessionMcp};
 use crate::mentions::MentionReader;
+use crate::model_setup::ModelSetup;
 use crate::notice::Notice;
 use crate::plan_mode::{EnterPlanMode, ExitPlanMode, PlanNotices};
 use crate::project::{self, Project};
@@ -129,6 +130,7 @@ impl InteractiveSessionBuilder {
             tools: own_tools.clone(),
             gate: gate.clone(),
             mode,
+            effort: effort_of(&self.model, &project.settings.values),
             variables,
             transcript: Arc::new(SessionTranscript::new(
                 store.clone(),
@@ -509,12 +511,16 @@ struct Offered {
 
 /// Applies settings that change the turns of a session.
 fn apply_settings(settings: &SettingsFile, config: &mut SessionConfig) {
+/// Returns how hard the model thinks. An effort of the caller wins over that of the settings.
+fn effort_of(model: &ModelSetup, settings: &SettingsFile) -> Option<String> {
+    model.effort.clone().or_else(|| settings.effort_level.clone())
+}
+
     match (settings.auto_compact_enabled, &settings.auto_compact_threshold) {
         (Some(false), _) => config.turn.compact_at = None,
         (_, Some(CompactThreshold(share))) => config.turn.compact_at = *share,
         (_, None) => {}
     }
-    // An effort of the caller wins over that of the settings.
     if let (Some(effort), false) = (&settings.effort_level, config.options.contains_key("effort")) {
         config.options.insert("effort".to_owned(), effort.clone().into());
     }
