@@ -276,6 +276,8 @@ impl InteractiveSessionBuilder {
                 (builder.create(store, Some(id)).await?, StartAt::Start)
             }
             SelectedSession::Resume(id, last) => {
+                // Before it is opened: what happens from then on is counted as it happens.
+                budget.count_earlier(&*store, &id).await?;
                 let hints = hints.unwrap_or_else(|| processes::recovery_hints(&cwd));
                 let resume = Resume { hints, ..Resume::default() };
                 let session = builder.resume(store, &id, resume).await?;
@@ -509,13 +511,13 @@ struct Offered {
     readers: Readers,
 }
 
-/// Applies settings that change the turns of a session.
-fn apply_settings(settings: &SettingsFile, config: &mut SessionConfig) {
 /// Returns how hard the model thinks. An effort of the caller wins over that of the settings.
 fn effort_of(model: &ModelSetup, settings: &SettingsFile) -> Option<String> {
     model.effort.clone().or_else(|| settings.effort_level.clone())
 }
 
+/// Applies settings that change the turns of a session.
+fn apply_settings(settings: &SettingsFile, config: &mut SessionConfig) {
     match (settings.auto_compact_enabled, &settings.auto_compact_threshold) {
         (Some(false), _) => config.turn.compact_at = None,
         (_, Some(CompactThreshold(share))) => config.turn.compact_at = *share,
