@@ -261,6 +261,8 @@ impl Walk<'_> {
         }
         for item in items {
             match HookDefinition::read(&item.to_value()) {
+                // It does not run, so nothing about it matters.
+                Ok(hook) if !hook.is_enabled() => {}
                 Ok(HookDefinition::Unusable(hook)) => {
                     let message = format!("{}; the hook denies where hooks decide", hook.reason);
                     self.problem(Severity::Warning, item.span.start, path, message);

@@ -90,6 +90,12 @@ pub enum Answer {
         /// A remark of the user, recorded as the reason.
         note: Option<String>,
     },
+    /// The call is denied, and the turn ends: no further call starts, and the model is not called
+    /// again. A hook answers so.
+    DenyAndStop {
+        /// Why, for the model and the user.
+        reason: String,
+    },
     /// No one was asked, or no one answered: the call is denied, and not by a user.
     Unanswered {
         /// Why there is no answer.

@@ -12,6 +12,7 @@ mod definition;
 mod event;
 mod execute;
 mod exit;
+mod file_paths;
 mod matcher;
 mod merge;
 mod notice;
@@ -26,14 +27,15 @@ pub use definition::{
 pub use event::{HookEvent, MatchedOn};
 pub use execute::{HookCondition, HookExecutor, HookKind, HookTranscript};
 pub use exit::{HookEnd, HookExit};
+pub use file_paths::absolute_paths;
 pub use matcher::{InvalidMatcher, Matcher};
 pub use notice::{HookNotice, NoticeKind};
 pub use output::{HookElicitation, HookOutput, HookPermission, HookVerdict, MAX_STDOUT, MAX_TEXT};
 pub use payload::{
-    ConfigSource, ExpansionType, HookContext, HookData, NotificationType, SessionSource,
-    SetupTrigger,
+    ConfigSource, ExpansionType, HookContext, HookData, HookEffort, NotificationType,
+    SessionSource, SetupTrigger,
 };
-pub use runner::{DEFAULT_TIMEOUT, EventReport, HookRunner, PointReport};
+pub use runner::{DEFAULT_TIMEOUT, EventReport, HookRunner, OwnedHook, PointReport};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -85,6 +87,9 @@ pub enum HookInput {
         tool_use: ToolUse,
         /// What the call returned. A plugin that ran before may have replaced it.
         outcome: ToolOutcome,
+        /// How long it ran, in milliseconds; none after a crash, when it is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        duration_ms: Option<u64>,
     },
     /// The turn is about to end.
     Stop {

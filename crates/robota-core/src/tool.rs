@@ -116,6 +116,13 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// Returns the description by which the gate judges a call with these arguments. A tool of which
+    /// some calls do less than others returns one with a lower class for them. The default is the
+    /// description that models get.
+    fn judged_spec(&self, _input: &Value) -> &ToolSpec {
+        self.spec()
+    }
+
     /// Returns how long a call may run; `None` uses the session's limit.
     fn timeout(&self) -> Option<Duration> {
         None

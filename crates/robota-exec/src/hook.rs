@@ -37,6 +37,9 @@ const ENV_FILE: [&str; 2] = ["CLAUDE_ENV_FILE", "ROBOTA_ENV_FILE"];
 /// The environment variables with the session id.
 const SESSION_ID: [&str; 2] = ["CLAUDE_SESSION_ID", "ROBOTA_SESSION_ID"];
 
+/// The environment variables with how hard the model thinks; absent if the provider decides it.
+const EFFORT: [&str; 2] = ["CLAUDE_EFFORT", "ROBOTA_EFFORT"];
+
 /// Runs command hooks: a command line with `bash --noprofile --norc -c`, or a program with
 /// arguments. Each hook reads one JSON object from standard input and gets only the environment
 /// given here. When it times out, or the future is dropped, its whole process group is ended.
@@ -98,8 +101,7 @@ impl CommandHooks {
     }
 
     /// Creates the file for the variables that a hook sets, if the event has one.
-    fn env_file(&self, payload: &str) -> Result<Option<(EnvFile, &SessionVariables)>, String> {
-        let event: Event = serde_json::from_str(payload).unwrap_or_default();
+    fn env_file(&self, event: &Event) -> Result<Option<(EnvFile, &SessionVariables)>, String> {
         let Some(variables) = &self.variables else { return Ok(None) };
         let sets = [HookEvent::SessionStart, HookEvent::Setup, HookEvent::CwdChanged];
         if !sets.iter().any(|it| it.name() == event.hook_event_name) {
@@ -147,12 +149,15 @@ impl HookExecutor for CommandHooks {
         let HookDefinition::Command(hook) = definition else {
             return HookExit::failed("the hook is not a command");
         };
-        let env_file = match self.env_file(payload) {
+        let event: Event = serde_json::from_str(payload).unwrap_or_default();
+        let env_file = match self.env_file(&event) {
             Ok(file) => file,
             Err(reason) => return HookExit::failed(reason),
         };
-        let own = hook.variables.iter();
-        let env = own.fold(self.env.clone(), |env, (name, value)| env.with(name, value));
+        let named = |effort: &Effort| EFFORT.map(|name| (name, effort.level.clone()));
+        let effort = event.effort.iter().flat_map(named);
+        let env = effort.fold(self.env.clone(), |env, (name, value)| env.with(name, value));
+        let env = hook.variables.iter().fold(env, |env, (name, value)| env.with(name, value));
         let env = match &env_file {
             Some((file, _)) => {
                 ENV_FILE.into_iter().fold(env, |env, name| env.with(name, file.0.path()))
@@ -178,11 +183,18 @@ impl HookExecutor for CommandHooks {
     }
 }
 
-/// The field of an event that decides whether its hooks may set variables.
+/// The fields of an event on which the environment of its hooks depends.
 #[derive(Default, serde::Deserialize)]
 #[serde(default)]
 struct Event {
+    /// Decides whether the hooks may set variables.
     hook_event_name: String,
+    effort: Option<Effort>,
+}
+
+#[derive(serde::Deserialize)]
+struct Effort {
+    level: String,
 }
 
 /// The file in which a hook sets variables. It is deleted when this is dropped.

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use robota_core::event::TurnEnd;
 use robota_core::gate::AllowAll;
 use robota_core::hook::{
-    EventDecision, HookContext, HookData, HookEvent, HookGroup, HookKind, HookNotice, HookRunner,
-    SessionSource,
+    EventDecision, HookContext, HookData, HookEffort, HookEvent, HookGroup, HookKind, HookNotice,
+    HookRunner, SessionSource,
 };
 use robota_core::message::ResultBlock;
 use robota_core::permission::{Class, Verdict};
@@ -113,6 +113,20 @@ async fn sess_15_the_output_of_a_prompt_hook_is_added_to_the_prompt() {
     assert_eq!(ran.text, "I see.");
     let first = ran.state.view.messages[0].text();
     assert!(first.contains("It is Monday.\nIt rains.") && first.contains("Go."), "{first}");
+}
+
+#[tokio::test]
+async fn core_22_a_command_hook_has_the_effort_in_its_environment() {
+    let dir = temp();
+    let hooks = runner(dir.path())
+        .groups(HookEvent::UserPromptSubmit, each(&["echo effort ${CLAUDE_EFFORT-unset}."]));
+    let ran = Run::script("- {text: Yes.}").hooks(hooks).prompt("Go.").await;
+    assert!(ran.state.view.messages[0].text().contains("effort unset."));
+    let hooks = runner(dir.path())
+        .groups(HookEvent::UserPromptSubmit, each(&["echo effort $CLAUDE_EFFORT $ROBOTA_EFFORT."]));
+    hooks.update_context(|context| context.effort = Some(HookEffort { level: "high".to_owned() }));
+    let ran = Run::script("- {text: Yes.}").hooks(hooks).prompt("Go.").await;
+    assert!(ran.state.view.messages[0].text().contains("effort high high."));
 }
 
 #[tokio::test]
@@ -234,7 +248,8 @@ async fn core_22_a_hook_receives_the_event_and_the_environment() {
     let dir = temp();
     let root = dir.path().canonicalize().unwrap();
     let line = r#"cat > payload; pwd > cwd; printf '%s %s' "$CLAUDE_PROJECT_DIR" "$CLAUDE_SESSION_ID" > variables"#;
-    let start = HookData::SessionStart { source: SessionSource::Resume, model: None };
+    let start =
+        HookData::SessionStart { source: SessionSource::Resume, model: None, session_title: None };
     let report =
         runner(&root).groups(HookEvent::SessionStart, each(&[line])).run_event(start).await;
     assert_eq!(report.notices, []);
@@ -252,7 +267,8 @@ async fn core_22_a_program_with_arguments_needs_no_shell() {
     let hooks = groups(json!([{"hooks": [{
         "type": "command", "command": "printf", "args": ["%s", "$(id) ${CLAUDE_PROJECT_DIR}"],
     }]}]));
-    let start = HookData::SessionStart { source: SessionSource::Startup, model: None };
+    let start =
+        HookData::SessionStart { source: SessionSource::Startup, model: None, session_title: None };
     let report = runner(dir.path()).groups(HookEvent::SessionStart, hooks).run_event(start).await;
     let context = Some(format!("$(id) {}", dir.path().display()));
     assert_eq!(report.decision, EventDecision::Continue { context });
@@ -283,9 +299,11 @@ async fn core_22_a_session_start_hook_sets_variables_for_later_commands() {
             .executor(HookKind::Command, Arc::new(executor))
             .groups(event, each(&commands));
         let data = match event {
-            HookEvent::SessionStart => {
-                HookData::SessionStart { source: SessionSource::Startup, model: None }
-            }
+            HookEvent::SessionStart => HookData::SessionStart {
+                source: SessionSource::Startup,
+                model: None,
+                session_title: None,
+            },
             HookEvent::CwdChanged => {
                 HookData::CwdChanged { old_cwd: "/a".to_owned(), new_cwd: "/b".to_owned() }
             }

@@ -26,14 +26,14 @@ use robota_core::permission::Mode;
 use robota_core::task::{TaskError, TaskErrorCategory};
 use robota_core::tool::Tool;
 use robota_exec::{Environment, Supervisor};
-use robota_runtime::AgentJob;
+use robota_runtime::{AgentJob, AgentWork};
 use robota_tools::ToolWorkspace;
 
 pub use approvals::AgentPermissions;
 pub(crate) use catalogue::AgentCatalogue;
 pub(crate) use estimate::{AnswerAgents, EstimatingGate};
 pub use handle::AgentHandle;
-pub(crate) use hooks::{SettingsAgentHooks, ToolHooks};
+pub(crate) use hooks::{SettingsAgentHooks, ToolHooks, hook_owner};
 pub use jobs::{AgentResult, AgentRun, AgentRuns};
 pub(crate) use process::SessionAgentProcesses;
 pub use process::{AgentProcess, AgentProgram, AgentStart};
@@ -140,13 +140,15 @@ impl AgentParts {
         job
     }
 
-    /// Returns the hooks of the program that runs the session: its budget, and those of its code.
-    fn program_hooks(&self) -> Vec<Arc<dyn Hooks>> {
+    /// Returns the hooks of the program that runs the session, for the calls of an agent: its budget,
+    /// and those of its code.
+    fn program_hooks(&self, work: &AgentWork) -> Vec<Arc<dyn Hooks>> {
         // The budget is the first hook: once it is used up, no hook of the caller runs for a call
         // that it refuses anyway.
         let budget: Arc<dyn Hooks> = Arc::new(self.budget.clone());
         let all = std::iter::once(budget).chain(self.hooks.iter().cloned());
-        all.map(|hooks| Arc::new(ToolHooks(hooks)) as Arc<dyn Hooks>).collect()
+        let of_agent = |hooks| ToolHooks { hooks, folder: work.cwd.clone() };
+        all.map(|hooks| Arc::new(of_agent(hooks)) as Arc<dyn Hooks>).collect()
     }
 }
 

@@ -1,14 +1,15 @@
 //! Budgets: limits of dollars, tokens, turns and time for a session, each turn and each subagent.
 //!
-//! They come from the settings (`budget`), from flags or from the API; the API wins. A warning comes
-//! at 80 %. At 100 % no further tool call starts and no further prompt is accepted; a turn that runs
+//! They come from the settings (`budget`), from flags or from the API; the API wins. Each limit warns
+//! once at 80 %, the limits of a turn once in each turn. At 100 % no further tool call starts and no further prompt is accepted; a turn that runs
 //! out of time is interrupted. The turn ends cleanly, and the session can be resumed with a larger
-//! budget.
+//! budget: what it used before counts.
 
 mod deadline;
+mod earlier;
 mod limits;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ use robota_core::usage::Usage;
 use tokio::sync::watch;
 
 pub use limits::{Budget, BudgetLimits, BudgetUse};
+use limits::{Limit, Share};
 
 use crate::costs::Costs;
 use crate::notice::Notice;
@@ -49,9 +51,31 @@ struct State {
     turns: u64,
     /// The time of the turns that ended.
     time: Duration,
-    warned: bool,
+    /// The limits that have warned.
+    warned: HashSet<Warned>,
     /// Why the last turn was stopped.
     stopped: Option<String>,
+}
+
+/// A limit that has warned: of the session, or of a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Warned {
+    turn: Option<TurnId>,
+    limit: Limit,
+}
+
+/// A warning that a limit is nearly reached.
+struct Warning {
+    of: Warned,
+    text: String,
+}
+
+impl Warning {
+    fn new(turn: Option<&TurnId>, share: Share) -> Self {
+        let of = if turn.is_some() { " of the turn" } else { "" };
+        let text = format!("the budget{of} is nearly used up: {}", share.text);
+        Self { of: Warned { turn: turn.cloned(), limit: share.limit }, text }
+    }
 }
 
 #[derive(Default)]
@@ -97,9 +121,27 @@ impl BudgetGuard {
         // No turn, no deadline: only the time in which turns run counts.
         let session = budget.session.time.filter(|_| running);
         let session = session.map(|limit| limit.saturating_sub(state.session_use().time));
-        let turns =
-            state.turn_uses().filter_map(|used| Some(budget.turn.time?.saturating_sub(used.time)));
+        let turns = state
+            .turn_uses()
+            .filter_map(|(_, used)| Some(budget.turn.time?.saturating_sub(used.time)));
         session.into_iter().chain(turns).min()
+    }
+
+    /// Returns the warnings about the time, and how long turns may run before each; the next one
+    /// first.
+    fn time_warnings(&self) -> Vec<(Duration, Warning)> {
+        let (state, budget) = (self.lock(), self.0.budget);
+        let session = (None, budget.session, state.session_use().time);
+        let turns = state.turn_uses().map(|(turn, used)| (Some(turn), budget.turn, used.time));
+        let warnings = std::iter::once(session).chain(turns).filter_map(|(turn, limits, used)| {
+            let at = limits.time?.mul_f64(WARN_AT);
+            let warning = Warning::new(turn, limits.time_share(at.max(used))?);
+            let new = !state.running.is_empty() && !state.warned.contains(&warning.of);
+            new.then(|| (at.saturating_sub(used), warning))
+        });
+        let mut warnings: Vec<_> = warnings.collect();
+        warnings.sort_by_key(|(after, _)| *after);
+        warnings
     }
 
     /// Records that the time is used up, and returns the text about it.
@@ -123,18 +165,27 @@ impl BudgetGuard {
         self.warn();
     }
 
-    /// Warns once when the budget is nearly used up.
+    /// Warns about the limits that are nearly reached.
     fn warn(&self) {
-        // The handler runs without the lock: it may ask for the budget.
-        let warning = {
-            let mut state = self.lock();
-            let near = self.nearest(&state).filter(|(share, _)| *share >= WARN_AT);
-            let warning = near.filter(|_| !state.warned);
-            state.warned |= warning.is_some();
-            warning
+        let warnings: Vec<_> = {
+            let (state, budget) = (self.lock(), self.0.budget);
+            let session = (None, budget.session.shares(&state.session_use()));
+            let turns = state.turn_uses().map(|(id, used)| (Some(id), budget.turn.shares(&used)));
+            let near = |(turn, shares): (Option<&TurnId>, Vec<Share>)| -> Vec<Warning> {
+                let near = shares.into_iter().filter(|share| share.share >= WARN_AT);
+                near.map(|share| Warning::new(turn, share)).collect()
+            };
+            std::iter::once(session).chain(turns).flat_map(near).collect()
         };
-        if let Some((_, text)) = warning {
-            (self.0.on_notice)(Notice::Note(format!("the budget is nearly used up: {text}")));
+        warnings.into_iter().for_each(|warning| self.warn_once(warning));
+    }
+
+    /// Shows a warning, unless its limit has warned before.
+    fn warn_once(&self, warning: Warning) {
+        // The handler runs without the lock: it may ask for the budget.
+        let new = self.lock().warned.insert(warning.of);
+        if new {
+            (self.0.on_notice)(Notice::Note(warning.text));
         }
     }
 
@@ -150,7 +201,7 @@ impl BudgetGuard {
         ChildMeter { guard: self.clone(), costs: Mutex::default() }
     }
 
-    /// Returns what this process used of the session's budget.
+    /// Returns what the session used of its budget.
     pub(crate) fn used(&self) -> BudgetUse {
         self.lock().session_use()
     }
@@ -163,22 +214,18 @@ impl BudgetGuard {
             let turns = limits.turns.filter(|limit| used.turns > *limit);
             let turns = turns.map(|limit| format!("{limit} turns"));
             let limits = BudgetLimits { turns: None, ..*limits };
-            let nearest = limits.nearest(used).filter(|(share, _)| *share >= 1.0);
-            turns.or(nearest.map(|(_, text)| text))
+            let nearest = limits.nearest(used).filter(|nearest| nearest.share >= 1.0);
+            turns.or(nearest.map(|nearest| nearest.text))
         };
         let reason = over(&budget.session, &state.session_use())
-            .or_else(|| state.turn_uses().find_map(|used| over(&budget.turn, &used)))
-            .map(|text| format!("The budget is used up: {text}."));
+            .or_else(|| state.turn_uses().find_map(|(_, used)| over(&budget.turn, &used)))
+            .map(|text| {
+                format!("The budget is used up: {text}. A larger budget continues the session.")
+            });
         if reason.is_some() {
             state.stopped.clone_from(&reason);
         }
         reason
-    }
-
-    fn nearest(&self, state: &State) -> Option<(f64, String)> {
-        let session = self.0.budget.session.nearest(&state.session_use());
-        let turns = state.turn_uses().filter_map(|used| self.0.budget.turn.nearest(&used));
-        session.into_iter().chain(turns).max_by(|a, b| a.0.total_cmp(&b.0))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -242,6 +289,7 @@ impl State {
         }
         if let Event::TurnFinished(_) = envelope.event {
             self.time += self.running.remove(id).map(|turn| turn.time()).unwrap_or_default();
+            self.warned.retain(|warned| warned.turn.as_ref() != Some(id));
         }
     }
 
@@ -250,8 +298,8 @@ impl State {
         BudgetUse { turns: self.turns, ..used(&self.session, self.time + running) }
     }
 
-    fn turn_uses(&self) -> impl Iterator<Item = BudgetUse> + '_ {
-        self.running.values().map(|turn| used(&turn.costs, turn.time()))
+    fn turn_uses(&self) -> impl Iterator<Item = (&TurnId, BudgetUse)> {
+        self.running.iter().map(|(id, turn)| (id, used(&turn.costs, turn.time())))
     }
 }
 

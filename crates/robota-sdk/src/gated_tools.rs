@@ -150,10 +150,11 @@ impl GatedTools {
         // The gate judges what will run: for instance, a command runs in a working folder that only
         // its tool knows.
         let judged = tool.gate_input(call, input).unwrap_or_else(|| input.clone());
-        let input = ToolInput::Json(judged);
-        let tool_use = ToolUse::new(call.clone(), "skill", &*tool.spec().name, input);
+        let judged = ToolInput::Json(judged);
+        let tool_use = ToolUse::new(call.clone(), "skill", &*tool.spec().name, judged);
         let permissions = session.permissions();
-        let judgement = permissions.judge_allowing(&self.allow, &tool_use, tool.spec()).await;
+        let spec = tool.judged_spec(input);
+        let judgement = permissions.judge_allowing(&self.allow, &tool_use, spec).await;
         match judgement.verdict {
             verdict if enough.contains(&verdict) => Ok(judgement),
             Verdict::Deny => Err(NotRun::Denied(judgement.reason)),

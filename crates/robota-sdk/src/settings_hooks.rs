@@ -6,8 +6,8 @@ use std::time::Duration;
 use robota_config::NamedFiles;
 use robota_core::gate::Gate;
 use robota_core::hook::{
-    HookContext, HookDefinition, HookEvent, HookExecutor, HookExit, HookKind, HookNotice,
-    HookRunner, HookTranscript,
+    HookContext, HookDefinition, HookEffort, HookEvent, HookExecutor, HookExit, HookKind,
+    HookNotice, HookRunner, HookTranscript,
 };
 use robota_core::ids::SessionId;
 use robota_core::permission::Mode;
@@ -38,6 +38,8 @@ pub(crate) struct HookParts<'a> {
     pub(crate) gate: Arc<dyn Gate>,
     /// The permission mode that the session starts in.
     pub(crate) mode: Mode,
+    /// How hard the model of the session thinks.
+    pub(crate) effort: Option<String>,
     /// The variables that hooks set for the commands of the session.
     pub(crate) variables: SessionVariables,
     /// The transcript that hooks can read.
@@ -58,6 +60,7 @@ pub(crate) fn runner(
     let cwd = &project.places.cwd;
     let mut context = HookContext::new(session.as_str(), cwd.display().to_string());
     context.permission_mode = Some(parts.mode);
+    context.effort = parts.effort.map(|level| HookEffort { level });
     let commands =
         CommandHooks::new(supervisor.clone(), cwd, session.as_str(), environment.clone())
             .session_variables(parts.variables);
@@ -68,6 +71,7 @@ pub(crate) fn runner(
     let prompts = PromptHooks::new(model.provider.clone(), model.model.clone());
     let mut runner = HookRunner::new(context)
         .transcript(parts.transcript)
+        .paths(project::paths())
         .executor(HookKind::Command, Arc::new(commands))
         .executor(HookKind::Http, Arc::new(http(project, environment, notices)))
         .executor(HookKind::Prompt, Arc::new(prompts.on_usage(parts.on_usage)))
@@ -88,7 +92,8 @@ pub(crate) fn runner(
         }
         for (event, groups) in hooks {
             // A copy in a plugin is a hook of its own, as in a skill.
-            runner = runner.skill_groups(event, groups);
+            let owner = format!("the plugin `{}`", plugin.manifest.name);
+            runner = runner.skill_groups(&owner, event, groups);
         }
         let name = &plugin.manifest.name;
         notices

@@ -19,7 +19,7 @@ use robota_session::{Session, TurnPermissions};
 use robota_tools::Bash;
 use serde_json::json;
 
-pub(crate) use hooks::OwnHooks;
+pub(crate) use hooks::{OwnHooks, written_groups};
 pub(crate) use source::SkillSource;
 pub(crate) use tool::{LateSkillTool, SkillTool};
 

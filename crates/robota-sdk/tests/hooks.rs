@@ -368,7 +368,8 @@ async fn sdk_21_an_agent_hook_has_a_limited_number_of_rounds() {
 async fn sdk_21_a_failing_hook_at_session_start_is_a_warning() {
     let (executor, _) = prompts(Script::new().text("what?"));
     let runner = runner(HookKind::Prompt, executor, &prompt_hook());
-    let start = HookData::SessionStart { source: SessionSource::Startup, model: None };
+    let start =
+        HookData::SessionStart { source: SessionSource::Startup, model: None, session_title: None };
     let report = runner.run_event(start).await;
     assert_eq!(report.notices.len(), 1, "{report:?}");
 }
@@ -408,7 +409,11 @@ fn sdk_21_the_listing_says_what_runs_when_and_from_which_file() {
         ]
     ));
     assert!(
-        !listing.disabled && listing.hooks.iter().all(|it| it.origin.file.as_ref() == Some(&file))
+        !listing.disabled
+            && listing
+                .hooks
+                .iter()
+                .all(|it| it.origin.as_ref().unwrap().file.as_ref() == Some(&file))
     );
     assert_eq!(listing.hooks[0].timeout, Duration::from_secs(60));
     let text = listing.to_string();

@@ -321,7 +321,9 @@ impl Actor {
         let hooks = self.shared.hooks.clone();
         if hooks.has_event(HookEvent::SessionStart) {
             let model = Some(self.shared.turn_setup().setup.base.config.turn.model.clone());
-            let data = HookData::SessionStart { source: self.options.source, model };
+            let session_title = self.recorder.state().name.clone();
+            let source = self.options.source;
+            let data = HookData::SessionStart { source, model, session_title };
             // A panic of a hook must not end the session before it has begun.
             let report = AssertUnwindSafe(hooks.run_event(data)).catch_unwind().await;
             if let Ok(EventDecision::Continue { context }) = report.map(|report| report.decision) {

@@ -360,6 +360,7 @@ impl Approver for ApprovalQueue {
             answer @ (Answer::Allow { .. }
             | Answer::AllowChanged { .. }
             | Answer::Deny { .. }
+            | Answer::DenyAndStop { .. }
             | Answer::Unanswered { .. }) => answer,
         }
     }

@@ -264,7 +264,7 @@ pub(crate) async fn seal(
             continue;
         }
         let tool_use = call.tool_use.clone();
-        let input = HookInput::PostToolUse { tool_use, outcome };
+        let input = HookInput::PostToolUse { tool_use, outcome, duration_ms: None };
         // A hook that panics gives no reply: the result is withheld.
         let run = AssertUnwindSafe(hooks.run(input)).catch_unwind().await;
         if let Ok(mut reply) = run {

@@ -93,9 +93,45 @@ pub enum SubscriptionItem {
 /// A stream of events. It ends when the session is shut down or lost.
 pub struct Subscription {
     inner: BoxStream<'static, Result<SubscriptionItem, SessionError>>,
+    store: Arc<dyn JournalStore>,
+    session: SessionId,
+    starts_after: u64,
 }
 
 impl Subscription {
+    /// Returns the sequence number of the last event before the subscription; 0 if it starts with the
+    /// first one.
+    #[must_use]
+    pub fn starts_after(&self) -> u64 {
+        self.starts_after
+    }
+
+    /// Returns the events up to this sequence number, at least from the start of the turn that runs
+    /// there: what a subscriber has to know to understand the events that follow.
+    ///
+    /// # Errors
+    /// If the journal cannot be read.
+    pub fn turn_before(
+        &self,
+        seq: u64,
+    ) -> impl Future<Output = Result<Vec<Envelope>, SessionError>> + Send + use<> {
+        // Without a reference to the subscription, which threads cannot share.
+        let (store, session) = (self.store.clone(), self.session.clone());
+        async move {
+            let (mut pages, mut end) = (Vec::new(), seq);
+            while end > 0 {
+                let start = end.saturating_sub(PAGE as u64);
+                let count = usize::try_from(end - start).unwrap_or(PAGE);
+                let mut page = store.read(&session, start, count).await?;
+                page.retain(|envelope| envelope.seq <= end);
+                let found = page.iter().any(|envelope| bounds_turn(&envelope.event));
+                pages.push(page);
+                end = if found { 0 } else { start };
+            }
+            Ok(pages.into_iter().rev().flatten().collect())
+        }
+    }
+
     /// Returns the next event and skips cursor resets. For subscribers that start at a cursor they
     /// just received.
     pub async fn next_event(&mut self) -> Option<Result<SessionEvent, SessionError>> {
@@ -107,6 +143,11 @@ impl Subscription {
             }
         }
     }
+}
+
+/// Returns whether a turn starts or ends with this event.
+fn bounds_turn(event: &Event) -> bool {
+    matches!(event, Event::TurnStarted(_) | Event::TurnFinished(_))
 }
 
 impl Stream for Subscription {
@@ -186,7 +227,7 @@ async fn start(
         StartAt::After(cursor) => resolve(&*store, session, cursor).await?,
     };
     let feed = Feed {
-        store,
+        store: store.clone(),
         session: session.clone(),
         source,
         filter,
@@ -208,7 +249,7 @@ async fn start(
             Err(error) => Some((Err(error), None)),
         }
     });
-    Ok(Subscription { inner: inner.boxed() })
+    Ok(Subscription { inner: inner.boxed(), store, session: session.clone(), starts_after: at })
 }
 
 /// Resolves a cursor: returns the sequence number to continue after, and a reset if it is needed.

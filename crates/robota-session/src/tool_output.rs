@@ -58,6 +58,10 @@ impl Tool for SessionTool {
         self.inner.gate_input(call, input)
     }
 
+    fn judged_spec(&self, input: &Value) -> &ToolSpec {
+        self.inner.judged_spec(input)
+    }
+
     fn aliases(&self) -> &'static [&'static str] {
         self.inner.aliases()
     }

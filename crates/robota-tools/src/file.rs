@@ -25,7 +25,7 @@ pub use line_window::{DEFAULT_LINES, MAX_LINE_CHARS, MAX_SHOWN_BYTES, Range, Win
 pub(crate) use line_window::{read_open, read_text};
 pub use nearest::NearestMatch;
 pub(crate) use open::open_file;
-pub use open::read_whole;
+pub use open::{read_start, read_whole};
 pub use replace::{ReplaceError, Replaced, Replacement, replace};
 pub use resolved_path::ResolvedPath;
 pub(crate) use restore::{read_current, restore_one, set_folder_mode};

@@ -49,6 +49,10 @@ impl Tool for PolicyCheckedTool {
         self.tool.gate_input(call, input)
     }
 
+    fn judged_spec(&self, input: &Value) -> &ToolSpec {
+        self.tool.judged_spec(input)
+    }
+
     fn aliases(&self) -> &'static [&'static str] {
         self.tool.aliases()
     }
@@ -62,7 +66,7 @@ impl Tool for PolicyCheckedTool {
         if let Err(error) = self.check(&input) {
             return ToolOutcome::not_run("invalid_input", error.to_string());
         }
-        let spec = self.spec();
+        let spec = self.tool.judged_spec(&input);
         let gate_input = self.gate_input(&context.call, &input);
         let judged = gate_input.as_ref().unwrap_or(&input);
         let call = ToolCall { tool: &spec.name, input: judged, class: spec.class };
@@ -89,7 +93,9 @@ impl Tool for PolicyCheckedTool {
                 let note = match self.approver.ask(question).await {
                     Answer::Allow { .. } | Answer::Remember { .. } => None,
                     Answer::Deny { note } => Some(note),
-                    Answer::Unanswered { reason } => Some(Some(reason)),
+                    Answer::DenyAndStop { reason } | Answer::Unanswered { reason } => {
+                        Some(Some(reason))
+                    }
                     // The changed arguments were not judged.
                     Answer::AllowChanged { .. } => {
                         Some(Some("this tool cannot run with other arguments".to_owned()))

@@ -28,10 +28,15 @@ async fn answer(stream: TcpStream, agent: PoolAgent) -> Result<(), Failure> {
         if line.is_empty() {
             break;
         }
-        match line.split_once(": ") {
-            Some(("content-length", value)) => length = value.parse()?,
-            Some(("last-event-id", value)) => since = StartAt::After(value.parse::<Cursor>()?),
-            _ if method.is_empty() => line.split(' ').next().unwrap_or("").clone_into(&mut method),
+        if method.is_empty() {
+            line.split(' ').next().unwrap_or("").clone_into(&mut method);
+            continue;
+        }
+        let (name, value) = line.split_once(':').unwrap_or((line, ""));
+        // Each client writes the names in its own way.
+        match (name.to_ascii_lowercase().as_str(), value.trim()) {
+            ("content-length", value) => length = value.parse()?,
+            ("last-event-id", value) => since = StartAt::After(value.parse::<Cursor>()?),
             _ => {}
         }
     }
@@ -78,7 +83,7 @@ pub(crate) async fn main() -> Result<(), Failure> {
     let post = |text: &'static str| async move {
         let mut stream = TcpStream::connect(address).await?;
         let length = text.len();
-        let request = format!("POST / HTTP/1.1\r\ncontent-length: {length}\r\n\r\n{text}");
+        let request = format!("POST / HTTP/1.1\r\nContent-Length: {length}\r\n\r\n{text}");
         stream.write_all(request.as_bytes()).await?;
         let mut reply = String::new();
         stream.read_to_string(&mut reply).await?;
@@ -102,7 +107,7 @@ async fn read_answer(
 ) -> Result<(String, String), Failure> {
     let stream = TcpStream::connect(address).await?;
     let mut stream = BufReader::new(stream);
-    let last = since.map_or_else(String::new, |id| format!("last-event-id: {id}\r\n"));
+    let last = since.map_or_else(String::new, |id| format!("Last-Event-ID: {id}\r\n"));
     stream.write_all(format!("GET / HTTP/1.1\r\n{last}\r\n").as_bytes()).await?;
     let (mut id, mut line) = (String::new(), String::new());
     loop {

@@ -6,6 +6,8 @@
 mod approval_flow;
 #[path = "../examples/budget_limits.rs"]
 mod budget_limits;
+#[path = "../examples/chat_server.rs"]
+mod chat_server;
 #[path = "../examples/custom_tool.rs"]
 mod custom_tool;
 #[path = "../examples/delegation.rs"]
@@ -41,6 +43,13 @@ fn example_approval_flow() {
 #[test]
 fn example_budget_limits() {
     budget_limits::main().unwrap();
+}
+
+#[test]
+fn example_chat_server() {
+    chat_server::main().unwrap();
+    let lines = include_str!("../examples/chat_server.rs").lines().count();
+    assert!(lines <= 60, "{lines} lines");
 }
 
 #[test]

@@ -1,7 +1,10 @@
-//! Lists the hooks of a session for the host: those of settings files, of plugins and of the host.
+//! Lists the hooks of a session for the host: those of settings files, of plugins, of skills that were
+//! used, and of the host.
+
+use std::sync::Arc;
 
 use robota_core::hook::{
-    DEFAULT_TIMEOUT, HookDefinition, HookEvent, HookGroup, HookKind, MatchedOn,
+    DEFAULT_TIMEOUT, HookDefinition, HookEvent, HookGroup, HookKind, HookRunner, MatchedOn,
 };
 use robota_sdk::hooks::{HookEffect, HookListing};
 use serde_json::{Value, json};
@@ -20,10 +23,12 @@ struct Row<'a> {
     source: (&'a str, String),
     plugin: Option<&'a str>,
     runs: bool,
+    /// Whether the host runs it.
+    of_host: bool,
 }
 
-/// Returns the list.
-pub(super) fn reply(setup: &Setup, host: &HostHooks) -> Value {
+/// Returns the list. `runners` run the hooks of the session.
+pub(super) fn reply(setup: &Setup, host: &HostHooks, runners: &[Arc<HookRunner>]) -> Value {
     let listing = HookListing::of(&setup.settings, &HookKind::ALL);
     let enabled = !listing.disabled;
     let mut rows = Vec::new();
@@ -49,10 +54,18 @@ pub(super) fn reply(setup: &Setup, host: &HostHooks) -> Value {
             }
         }
     }
+    for owned in runners.iter().flat_map(|runner| runner.owned_hooks()) {
+        // Those of plugins are listed with the name of the plugin.
+        if !owned.owner.starts_with("the plugin ") {
+            let source = ("sessionHook", owned.owner.to_string());
+            let row = row(owned.event.name(), owned.matcher.as_deref(), &owned.hook);
+            rows.push(Row { source, ..row }.to_value());
+        }
+    }
     for (event, group) in host.groups() {
         for row in of_group(event.name(), &group) {
             let source = ("sessionHook", "the host".to_owned());
-            rows.push(Row { source, ..row }.to_value());
+            rows.push(Row { source, of_host: true, ..row }.to_value());
         }
     }
     let place = |row: &Value| HookEvent::ALL.iter().position(|event| row["event"] == event.name());
@@ -85,14 +98,12 @@ pub(super) fn reply(setup: &Setup, host: &HostHooks) -> Value {
 }
 
 fn of_group<'a>(event: &'a str, group: &'a HookGroup) -> impl Iterator<Item = Row<'a>> {
-    group.hooks.iter().map(move |hook| Row {
-        event,
-        matcher: group.matcher.as_deref(),
-        hook,
-        source: ("", String::new()),
-        plugin: None,
-        runs: true,
-    })
+    group.hooks.iter().map(move |hook| row(event, group.matcher.as_deref(), hook))
+}
+
+fn row<'a>(event: &'a str, matcher: Option<&'a str>, hook: &'a HookDefinition) -> Row<'a> {
+    let source = ("", String::new());
+    Row { event, matcher, hook, source, plugin: None, runs: true, of_host: false }
 }
 
 impl Row<'_> {
@@ -110,8 +121,7 @@ impl Row<'_> {
             HookDefinition::Unusable(hook) => ("Problem", hook.reason.clone()),
         };
         let text = shown(&text);
-        let kind =
-            if self.source.0 == "sessionHook" { "callback" } else { hook.kind().unwrap_or("") };
+        let kind = if self.of_host { "callback" } else { hook.kind().unwrap_or("") };
         let status = hook.status_message().map(shown);
         let mut row = json!({
             "event": self.event,

@@ -10,6 +10,7 @@ use robota_core::hook::{
     CommandHook, HookCommon, HookContext, HookDefinition, HookEnd, HookEvent, HookExecutor,
     HookExit, HookGroup, HookKind, HookRunner,
 };
+use robota_exec::OsPaths;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -89,6 +90,7 @@ impl HostHooks {
     pub(crate) fn runner(&self, context: HookContext, host: Arc<Host>) -> HookRunner {
         let mut runner = HookRunner::new(context)
             .executor(HookKind::Command, Arc::new(CallbackExecutor(host)))
+            .paths(Arc::new(OsPaths))
             .on_notice(|notice| print_hook_notice(&notice));
         for (event, matchers) in &self.known {
             runner = runner.groups(*event, matchers.iter().map(group));

@@ -6,7 +6,7 @@ use robota_config::agents::AgentDefinition;
 use robota_core::approve::RuleSink;
 use robota_core::catalogue::Catalogue;
 use robota_core::event::{Event, InputAccepted, InputSource};
-use robota_core::hook::{HookContext, HookEvent};
+use robota_core::hook::{HookContext, HookEffort, HookEvent};
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::message::Message;
 use robota_sdk::{
@@ -113,7 +113,9 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         ..AgentOptions::default()
     };
     let folder = cwd.display().to_string();
-    let context = HookContext::new(selected.id().as_str(), &*folder);
+    let mut context = HookContext::new(selected.id().as_str(), &*folder);
+    let effort = requests.effort.clone().or_else(|| setup.settings.values.effort_level.clone());
+    context.effort = effort.map(|level| HookEffort { level });
     let transcript = Arc::new(SessionTranscript::new(store.clone(), selected.id().clone(), folder));
     if !requests.host_hooks.is_empty() {
         let runner = requests.host_hooks.runner(context, requests.host.clone());

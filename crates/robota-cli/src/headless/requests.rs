@@ -7,7 +7,7 @@ use std::sync::Arc;
 use robota_config::agents::AgentDefinition;
 use robota_config::{KeyPath, RuleList};
 use robota_core::catalogue::Catalogue;
-use robota_core::hook::HookRunner;
+use robota_core::hook::{HookEffort, HookRunner};
 use robota_core::ids::TaskId;
 use robota_core::permission::{Mode, Verdict};
 use robota_core::provider::{Provider, Thinking};
@@ -358,7 +358,9 @@ impl Requests {
                     Ok(json!({}))
                 }
             },
-            Request::GetHooksListing {} => Ok(hook_listing::reply(&self.setup, &self.host_hooks)),
+            Request::GetHooksListing {} => {
+                Ok(hook_listing::reply(&self.setup, &self.host_hooks, &self.hook_runners))
+            }
             Request::SetMcpPermissionModeOverride { mode: None, .. } => Ok(json!({})),
             Request::SetMcpPermissionModeOverride { server_name, .. } => Err(missing(
                 subtype,
@@ -523,7 +525,11 @@ impl Requests {
                         .clone()
                         .or_else(|| self.setup.settings.values.effort_level.clone());
                     if let Some(session) = self.session() {
-                        session.config().set_option("effort", option.map(Value::from));
+                        session.config().set_option("effort", option.clone().map(Value::from));
+                    }
+                    for hooks in &self.hook_runners {
+                        let effort = option.clone().map(|level| HookEffort { level });
+                        hooks.update_context(|context| context.effort = effort);
                     }
                 }
                 ("alwaysThinkingEnabled", Value::Bool(on)) => {

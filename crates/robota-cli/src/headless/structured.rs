@@ -116,7 +116,7 @@ impl Hooks for StructuredHooks {
     async fn run(&self, input: HookInput) -> HookReply {
         let mut state = self.0.lock();
         match input {
-            HookInput::PostToolUse { tool_use, outcome } => HookReply {
+            HookInput::PostToolUse { tool_use, outcome, .. } => HookReply {
                 stop: (tool_use.name == TOOL && outcome.ok)
                     .then(|| "the structured answer is complete".to_owned()),
                 ..HookAnswer::PostToolUse(PostToolDecision::Continue).into()

@@ -329,13 +329,14 @@ async fn judge(gate: &dyn Gate, tool: &dyn Tool, tool_use: &ToolUse) -> JudgeRes
     if let Err(invalid) = tool.check(input) {
         return JudgeResult::Invalid(invalid.to_string());
     }
+    let spec = tool.judged_spec(input);
     let judgement = match tool.gate_input(&tool_use.call, input) {
         Some(input) => {
             let mut call = tool_use.clone();
             call.input = ToolInput::Json(input);
-            gate.judge(&call, tool.spec()).await
+            gate.judge(&call, spec).await
         }
-        None => gate.judge(tool_use, tool.spec()).await,
+        None => gate.judge(tool_use, spec).await,
     };
     JudgeResult::Judgement(judgement)
 }

@@ -174,6 +174,16 @@ impl HookDefinition {
         self.common().and_then(|common| common.other.get("once")) == Some(&Value::Bool(true))
     }
 
+    /// Returns false if the settings turn the hook off (`"enabled": false`).
+    #[must_use]
+    pub fn is_enabled(&self) -> bool {
+        let enabled = match self {
+            Self::Unusable(hook) => hook.value.get("enabled"),
+            _ => self.common().and_then(|common| common.other.get("enabled")),
+        };
+        enabled != Some(&Value::Bool(false))
+    }
+
     /// Returns the permission rule that a call must match for the hook to run.
     #[must_use]
     pub fn condition(&self) -> Option<&str> {

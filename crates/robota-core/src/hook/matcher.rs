@@ -8,7 +8,8 @@
 //!   a matcher that uses them is invalid.
 //!
 //! At events where hooks decide ([`HookEvent::is_gate`]) an invalid matcher matches everything, so
-//! that its hooks cannot be bypassed. Elsewhere it matches nothing. Both are reported.
+//! that its hooks cannot be bypassed. Elsewhere it matches nothing. Both are reported, and so is a
+//! valid expression that no name of a tool can match, such as `tool == "Bash"`.
 
 use regex::{Regex, RegexBuilder};
 
@@ -32,7 +33,7 @@ enum Kind {
 
 /// A matcher of the settings that cannot be used, and what happens instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the matcher `{}` at {event} is invalid ({reason}); {}", matcher.escape_debug(), self.effect())]
+#[error("the matcher `{}` at {event} {}", matcher.escape_debug(), self.consequence())]
 pub struct InvalidMatcher {
     /// The event whose group has the matcher.
     pub event: HookEvent,
@@ -40,11 +41,18 @@ pub struct InvalidMatcher {
     pub matcher: String,
     /// What is wrong with it.
     pub reason: String,
+    /// Whether it is a valid expression that can match no target.
+    pub never_matches: bool,
 }
 
 impl InvalidMatcher {
-    fn effect(&self) -> &'static str {
-        if self.event.is_gate() { "its hooks always run" } else { "its hooks never run" }
+    fn consequence(&self) -> String {
+        let Self { reason, .. } = self;
+        match (self.never_matches, self.event.is_gate()) {
+            (true, _) => format!("can never match: {reason}; its hooks never run"),
+            (false, true) => format!("is invalid ({reason}); its hooks always run"),
+            (false, false) => format!("is invalid ({reason}); its hooks never run"),
+        }
     }
 }
 
@@ -71,7 +79,19 @@ impl Matcher {
             return (Self(kind), None);
         }
         match RegexBuilder::new(text).size_limit(COMPILED_LIMIT).build() {
-            Ok(search) => (Self(Kind::Search(Box::new(search))), None),
+            Ok(search) => {
+                let never = event.matched_on() == MatchedOn::Tool && needs_foreign_letter(text);
+                let invalid = never.then(|| InvalidMatcher {
+                    event,
+                    matcher: text.to_owned(),
+                    reason:
+                        "it is compared with the name of the tool, such as `Bash`, and no name \
+                             of a tool has such characters"
+                            .to_owned(),
+                    never_matches: true,
+                });
+                (Self(Kind::Search(Box::new(search))), invalid)
+            }
             Err(error) => {
                 let reason = match error {
                     regex::Error::CompiledTooBig(_) => "it is too large".to_owned(),
@@ -80,7 +100,8 @@ impl Matcher {
                 // Where hooks decide, a broken matcher must not let calls through; elsewhere it
                 // must not run things at random.
                 let kind = if event.is_gate() { Kind::All } else { Kind::Never };
-                (Self(kind), Some(InvalidMatcher { event, matcher: text.to_owned(), reason }))
+                let matcher = text.to_owned();
+                (Self(kind), Some(InvalidMatcher { event, matcher, reason, never_matches: false }))
             }
         }
     }
@@ -99,6 +120,42 @@ impl Matcher {
 
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b' ' | b',' | b'|')
+}
+
+/// Returns whether each alternative of an expression needs a character that no name of a tool has.
+/// Groups and classes are not examined, so this can miss an expression that never matches.
+fn needs_foreign_letter(pattern: &str) -> bool {
+    let (mut depth, mut in_class, mut found) = (0_u32, false, false);
+    let mut rest = pattern.chars().peekable();
+    while let Some(letter) = rest.next() {
+        let literal = match letter {
+            '\\' => rest.next().filter(|escaped| !escaped.is_alphanumeric()),
+            ']' if in_class => {
+                in_class = false;
+                None
+            }
+            _ if in_class => None,
+            '[' => {
+                in_class = true;
+                None
+            }
+            '(' | ')' => {
+                depth = if letter == '(' { depth + 1 } else { depth.saturating_sub(1) };
+                None
+            }
+            '|' if depth == 0 => {
+                if !std::mem::take(&mut found) {
+                    return false;
+                }
+                None
+            }
+            other => Some(other),
+        };
+        let optional = rest.peek().is_some_and(|next| matches!(next, '?' | '*' | '{'));
+        let foreign = literal.is_some_and(|it| " \"'=&<>!,;".contains(it));
+        found |= foreign && depth == 0 && !in_class && !optional;
+    }
+    found
 }
 
 /// Returns the reason, which is the last line of the parser's message; the lines before show the

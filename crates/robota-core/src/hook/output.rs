@@ -214,7 +214,7 @@ impl Reader {
             }
             Some(Decision::Approve) | None => {}
         }
-        let RequestDecision { behavior, message, updated_input } =
+        let RequestDecision { behavior, message, updated_input, interrupt } =
             specific.decision.filter(|_| event == HookEvent::PermissionRequest).unwrap_or_default();
         let reason = message.or(specific.permission_decision_reason);
         let reason = reason.map(|reason| truncated(&reason));
@@ -222,6 +222,9 @@ impl Reader {
             // At a gate, "deny" always blocks. At PostToolUse it withholds the result.
             Some(Permission::Deny) if event.is_gate() => {
                 let reason = reason.clone().unwrap_or_else(|| self.no_reason());
+                if interrupt {
+                    self.output.stop.get_or_insert_with(|| reason.clone());
+                }
                 self.output.block.get_or_insert(reason);
                 None
             }

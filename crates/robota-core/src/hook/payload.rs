@@ -22,6 +22,9 @@ pub struct HookContext {
     /// The permission mode when the hook runs; `None` until the session sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission_mode: Option<Mode>,
+    /// How hard the model thinks; `None` if the provider decides it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<HookEffort>,
     /// The id of the subagent; `None` outside a subagent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
@@ -38,10 +41,18 @@ impl HookContext {
             transcript_path: None,
             cwd: cwd.into(),
             permission_mode: None,
+            effort: None,
             agent_id: None,
             agent_type: None,
         }
     }
+}
+
+/// How hard the model thinks, in the form in which hooks receive it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HookEffort {
+    /// The level, such as `high`.
+    pub level: String,
 }
 
 /// Why a session starts; the matcher of SessionStart hooks is compared with it.
@@ -169,6 +180,8 @@ pub enum HookData {
         tool_use_id: String,
         tool_response: Value,
         tool_output: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        duration_ms: Option<u64>,
     },
     /// A tool call ran and failed; the hooks of PostToolUse run as well.
     PostToolUseFailure {
@@ -177,6 +190,8 @@ pub enum HookData {
         tool_use_id: String,
         error: String,
         is_interrupt: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        duration_ms: Option<u64>,
     },
     /// The user is asked for something.
     Notification { message: String, notification_type: NotificationType },
@@ -187,6 +202,8 @@ pub enum HookData {
         source: SessionSource,
         #[serde(skip_serializing_if = "Option::is_none")]
         model: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        session_title: Option<String>,
     },
     /// A session ends, for this reason.
     SessionEnd { reason: String },
@@ -374,13 +391,14 @@ impl HookData {
     #[must_use]
     pub(super) fn failure(input: &HookInput) -> Option<Self> {
         match input {
-            HookInput::PostToolUse { tool_use, outcome } if !outcome.ok => {
+            HookInput::PostToolUse { tool_use, outcome, duration_ms } if !outcome.ok => {
                 Some(Self::PostToolUseFailure {
                     tool_name: tool_use.name.clone(),
                     tool_input: tool_use.input.json().cloned().unwrap_or_default(),
                     tool_use_id: tool_use.public_id().to_owned(),
                     error: outcome.text(),
                     is_interrupt: false,
+                    duration_ms: *duration_ms,
                 })
             }
             _ => None,
@@ -425,12 +443,13 @@ impl From<&HookInput> for HookData {
                 Self::UserPromptSubmit { prompt: joined_text(content) }
             }
             HookInput::PreToolUse { tool_use, .. } => Self::pre_tool_use(tool_use),
-            HookInput::PostToolUse { tool_use, outcome } => Self::PostToolUse {
+            HookInput::PostToolUse { tool_use, outcome, duration_ms } => Self::PostToolUse {
                 tool_name: tool_use.name.clone(),
                 tool_input: tool_use.input.json().cloned().unwrap_or_default(),
                 tool_use_id: tool_use.public_id().to_owned(),
-                tool_response: response(outcome),
+                tool_response: response(&tool_use.name, outcome),
                 tool_output: outcome.text(),
+                duration_ms: *duration_ms,
             },
             HookInput::Stop { text, active } => {
                 Self::Stop { stop_hook_active: *active, last_assistant_message: text.clone() }
@@ -450,8 +469,18 @@ fn joined_text(content: &[Block]) -> String {
     texts.join("\n")
 }
 
-fn response(outcome: &ToolOutcome) -> Value {
+fn response(tool: &str, outcome: &ToolOutcome) -> Value {
     let mut fields = Map::new();
+    // Hooks that were written for Claude Code read these fields of a command. The tool does not keep
+    // its two outputs apart.
+    if tool == "Bash" && outcome.ok {
+        let empty = outcome.metadata.get("output_bytes").is_some_and(|bytes| *bytes == 0);
+        let text = outcome.text();
+        let printed = if empty { text.replacen("[no output]\n", "", 1) } else { text };
+        fields.insert("stdout".to_owned(), printed.into());
+        fields.insert("stderr".to_owned(), "".into());
+        fields.insert("interrupted".to_owned(), false.into());
+    }
     fields.insert("success".to_owned(), outcome.ok.into());
     fields.insert("output".to_owned(), outcome.text().into());
     if let Some(code) = &outcome.error_code {

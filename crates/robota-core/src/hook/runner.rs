@@ -2,6 +2,7 @@
 //! output.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
@@ -16,6 +17,7 @@ use super::{
     Hooks, InvalidMatcher, Matcher,
 };
 use crate::approve::Answer;
+use crate::paths::Paths;
 
 /// The timeout of hooks that do not define one.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -48,6 +50,7 @@ pub struct HookRunner {
     executors: BTreeMap<HookKind, Arc<dyn HookExecutor>>,
     condition: Option<Arc<dyn HookCondition>>,
     transcript: Option<Arc<dyn HookTranscript>>,
+    paths: Option<Arc<dyn Paths>>,
     timeout: Duration,
     show: Arc<Show>,
     problems: Vec<InvalidMatcher>,
@@ -56,10 +59,12 @@ pub struct HookRunner {
 /// A hook with its matcher.
 struct Entry {
     matcher: Matcher,
+    /// The matcher as it is written.
+    written: Option<Arc<str>>,
     hook: Arc<HookDefinition>,
     of_skill: bool,
-    /// The skill that brought it while the session ran.
-    skill: Option<Arc<str>>,
+    /// The plugin, skill or agent that brought it; none for a hook of settings.
+    owner: Option<Arc<str>>,
     /// Whether a hook that runs once has run.
     spent: AtomicBool,
 }
@@ -109,17 +114,32 @@ impl Drop for Claim {
     }
 }
 
-/// Returns the hooks of a group.
+/// Returns the hooks of a group that are not turned off.
 fn entries(
     matcher: Matcher,
-    hooks: Vec<HookDefinition>,
-    of_skill: bool,
-    skill: Option<&Arc<str>>,
+    group: HookGroup,
+    owner: Option<&Arc<str>>,
 ) -> impl Iterator<Item = Arc<Entry>> {
-    hooks.into_iter().map(move |hook| {
-        let (matcher, hook, spent) = (matcher.clone(), Arc::new(hook), AtomicBool::new(false));
-        Arc::new(Entry { matcher, hook, of_skill, skill: skill.cloned(), spent })
+    let written = group.matcher.map(Arc::<str>::from);
+    group.hooks.into_iter().filter(HookDefinition::is_enabled).map(move |hook| {
+        let (matcher, written) = (matcher.clone(), written.clone());
+        let (owner, of_skill) = (owner.cloned(), owner.is_some());
+        let (hook, spent) = (Arc::new(hook), AtomicBool::new(false));
+        Arc::new(Entry { matcher, written, hook, of_skill, owner, spent })
     })
+}
+
+/// A hook that settings do not define: one of a plugin, or of a skill or an agent that was used.
+#[derive(Debug, Clone)]
+pub struct OwnedHook {
+    /// What brought it, such as the skill `review`.
+    pub owner: Arc<str>,
+    /// The event at which it runs.
+    pub event: HookEvent,
+    /// The matcher of its group, as it is written.
+    pub matcher: Option<Arc<str>>,
+    /// The hook.
+    pub hook: Arc<HookDefinition>,
 }
 
 /// The result of the hooks at a point of a turn.
@@ -156,7 +176,10 @@ impl EventReport {
     #[must_use]
     pub fn approval(self) -> Option<Answer> {
         if let EventDecision::Block { reason } = self.decision {
-            return Some(Answer::Deny { note: Some(reason) });
+            return Some(match self.stop {
+                Some(reason) => Answer::DenyAndStop { reason },
+                None => Answer::Deny { note: Some(reason) },
+            });
         }
         let HookPermission { verdict: HookVerdict::Allow, reason: note } = self.permission? else {
             return None;
@@ -178,6 +201,7 @@ impl HookRunner {
             executors: BTreeMap::new(),
             condition: None,
             transcript: None,
+            paths: None,
             timeout: DEFAULT_TIMEOUT,
             show: Arc::new(|_| {}),
             problems: Vec::new(),
@@ -187,30 +211,31 @@ impl HookRunner {
     /// Adds groups of settings at an event, after those it already has.
     #[must_use]
     pub fn groups(self, event: HookEvent, groups: impl IntoIterator<Item = HookGroup>) -> Self {
-        self.add(event, groups, false)
+        self.add(event, groups, None)
     }
 
-    /// Adds groups of a skill at an event. Their hooks may run only once (`"once": true`): such a
-    /// hook does not run again after a run that ended with code 0.
+    /// Adds groups of a skill or a plugin, which `owner` names, at an event. Their hooks may run only
+    /// once (`"once": true`): such a hook does not run again after a run that ended with code 0.
     #[must_use]
     pub fn skill_groups(
         self,
+        owner: &str,
         event: HookEvent,
         groups: impl IntoIterator<Item = HookGroup>,
     ) -> Self {
-        self.add(event, groups, true)
+        self.add(event, groups, Some(&Arc::from(owner)))
     }
 
     fn add(
         mut self,
         event: HookEvent,
         groups: impl IntoIterator<Item = HookGroup>,
-        of_skill: bool,
+        owner: Option<&Arc<str>>,
     ) -> Self {
         for group in groups {
             let (matcher, bad) = Matcher::read(event, group.matcher.as_deref());
             self.problems.extend(bad);
-            let hooks = entries(matcher, group.hooks, of_skill, None);
+            let hooks = entries(matcher, group, owner);
             let table = self.hooks.get_mut().unwrap_or_else(PoisonError::into_inner);
             table.entry(event).or_default().extend(hooks);
         }
@@ -230,26 +255,38 @@ impl HookRunner {
             for group in groups {
                 let (matcher, bad) = Matcher::read(event, group.matcher.as_deref());
                 invalid.extend(bad);
-                let hooks = entries(matcher, group.hooks, true, Some(&skill));
+                let hooks = entries(matcher, group, Some(&skill));
                 added.entry(event).or_default().extend(hooks);
             }
         }
         let mut table = self.hooks.write().unwrap_or_else(PoisonError::into_inner);
         let definitions = |table: &HookTable| -> Vec<(HookEvent, String, Arc<HookDefinition>)> {
             let all = table.iter().flat_map(|(event, list)| list.iter().map(|it| (*event, it)));
-            let own = all.filter(|(_, entry)| entry.skill.as_ref() == Some(&skill));
+            let own = all.filter(|(_, entry)| entry.owner.as_ref() == Some(&skill));
             own.map(|(event, it)| (event, format!("{:?}", it.matcher), it.hook.clone())).collect()
         };
         // Replacing equal hooks would make those that run once run again.
         if definitions(&table) != definitions(&added) {
             for list in table.values_mut() {
-                list.retain(|entry| entry.skill.as_ref() != Some(&skill));
+                list.retain(|entry| entry.owner.as_ref() != Some(&skill));
             }
             for (event, list) in added {
                 table.entry(event).or_default().extend(list);
             }
         }
         invalid
+    }
+
+    /// Returns the hooks that settings do not define, in the order in which they run.
+    #[must_use]
+    pub fn owned_hooks(&self) -> Vec<OwnedHook> {
+        let table = self.table();
+        let all = table.iter().flat_map(|(event, list)| list.iter().map(move |it| (*event, it)));
+        all.filter_map(|(event, entry)| {
+            let (matcher, hook) = (entry.written.clone(), entry.hook.clone());
+            Some(OwnedHook { owner: entry.owner.clone()?, event, matcher, hook })
+        })
+        .collect()
     }
 
     fn table(&self) -> RwLockReadGuard<'_, HookTable> {
@@ -275,6 +312,14 @@ impl HookRunner {
     #[must_use]
     pub fn transcript(mut self, transcript: Arc<dyn HookTranscript>) -> Self {
         self.transcript = Some(transcript);
+        self
+    }
+
+    /// Sets the file system on which `..` in the paths of a call is resolved. Without it, no part of a
+    /// path is taken for a link.
+    #[must_use]
+    pub fn paths(mut self, paths: Arc<dyn Paths>) -> Self {
+        self.paths = Some(paths);
         self
     }
 
@@ -410,6 +455,8 @@ impl HookRunner {
         }
         let payload: Arc<str> = {
             let context = self.context.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut data = data.clone();
+            data.make_paths_absolute(Path::new(&context.cwd), self.paths.as_deref());
             data.to_json(&context).to_string().into()
         };
         // An exit that is not replaced below counts as a failure.

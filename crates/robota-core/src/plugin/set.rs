@@ -161,7 +161,12 @@ impl PluginSet {
         reply
     }
 
-    async fn after_tool(&self, call: ToolUse, mut outcome: ToolOutcome) -> HookReply {
+    async fn after_tool(
+        &self,
+        call: ToolUse,
+        mut outcome: ToolOutcome,
+        duration_ms: Option<u64>,
+    ) -> HookReply {
         let mut replaced = false;
         for plugin in &self.plugins {
             match plugin.after_tool(&call, &outcome).await {
@@ -182,7 +187,8 @@ impl PluginSet {
         if !self.next.has_point(HookPoint::PostToolUse) {
             return HookAnswer::PostToolUse(own).into();
         }
-        let mut reply = self.next.run(HookInput::PostToolUse { tool_use: call, outcome }).await;
+        let mut reply =
+            self.next.run(HookInput::PostToolUse { tool_use: call, outcome, duration_ms }).await;
         // The hooks got the outcome that the plugins replaced; only if they leave it as it is, the
         // plugins' change is the answer.
         if reply.answer == HookAnswer::PostToolUse(PostToolDecision::Continue) {
@@ -250,8 +256,8 @@ impl Hooks for PluginSet {
             HookInput::PreToolUse { tool_use, verdict } => {
                 self.before_tool(tool_use, verdict).await
             }
-            HookInput::PostToolUse { tool_use, outcome } => {
-                self.after_tool(tool_use, outcome).await
+            HookInput::PostToolUse { tool_use, outcome, duration_ms } => {
+                self.after_tool(tool_use, outcome, duration_ms).await
             }
             stop @ HookInput::Stop { .. } => self.next.run(stop).await,
         }

@@ -375,6 +375,10 @@ impl Turn {
                 let reason = note.unwrap_or_else(|| "not approved".to_owned());
                 self.deny(at, DecidedBy::User, Some(class), &reason, out);
             }
+            Answer::DenyAndStop { reason } => {
+                self.deny(at, DecidedBy::User, Some(class), &reason, out);
+                self.apply_extras(at, HookExtras { context: None, stop: Some(reason) }, out);
+            }
             Answer::Unanswered { reason } => {
                 // Recorded as a decision of the gate: no person has denied it.
                 self.deny(at, DecidedBy::Gate, Some(class), &reason, out);
@@ -464,11 +468,12 @@ impl Turn {
         // report.
         self.tools_executed += 1;
         let call = call.clone();
+        let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         out.emit(ToolFinished {
             call: call.clone(),
             class: Some(class),
             outcome: outcome.clone(),
-            duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+            duration_ms,
         });
         // A turn that closes because of an interrupt or a failure runs no more hooks.
         let run_hook = matches!(self.ending, None | Some(Ending::Stopped | Ending::Withheld));
@@ -479,6 +484,7 @@ impl Turn {
             out.push(Effect::RunHook(HookInput::PostToolUse {
                 tool_use,
                 outcome: outcome.clone(),
+                duration_ms: Some(duration_ms),
             }));
             self.calls[at].stage = Stage::PostHook(class, outcome);
         } else {

@@ -1,10 +1,12 @@
 //! Who answers the questions of agents. Agents have no client of their own.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use robota_core::approve::{Answer, Approver, Question, Scope};
 use robota_core::ids::{SessionId, TaskId};
+use robota_exec::OsPaths;
 use robota_session::Approvals;
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +61,8 @@ pub(super) struct AgentApprover {
     pub(super) parent: SessionId,
     pub(super) task: TaskId,
     pub(super) agent: String,
+    /// The folder of the agent, if it is not that of the parent.
+    pub(super) folder: Option<PathBuf>,
 }
 
 #[async_trait]
@@ -74,6 +78,10 @@ impl Approver for AgentApprover {
         };
         // A definition can run several times at once; the task says which of them asks.
         question.agent = Some(format!("{} ({})", self.agent, self.task));
+        // Users and hooks of the parent would take a relative path for one in the folder of the parent.
+        if let Some(folder) = &self.folder {
+            question.call.make_paths_absolute(folder, Some(&OsPaths));
+        }
         let permissions = parent.session().permissions();
         // Released before the wait: a strong handle would keep the session open as long as the
         // question.

@@ -9,6 +9,7 @@ use robota_core::hook::{
     EventDecision, EventReport, HookData, HookEvent, HookGroup, HookInput, HookPoint, HookReply,
     HookRunner, HookTranscript as _, Hooks,
 };
+use robota_exec::OsPaths;
 use robota_runtime::{AgentHooks, AgentJob, AgentStop, WorktreeHooks};
 use serde_json::{Map, Value};
 
@@ -18,35 +19,48 @@ use crate::skills::OwnHooks;
 use crate::transcript::SessionTranscript;
 
 /// The hooks of tool calls and of the events that calls cause, and no others.
-pub(crate) struct ToolHooks(pub(crate) Arc<dyn Hooks>);
+pub(crate) struct ToolHooks {
+    pub(crate) hooks: Arc<dyn Hooks>,
+    /// The folder of an agent that does not work in that of the session. The hooks know only the
+    /// session's, so they get paths that are absolute.
+    pub(crate) folder: Option<PathBuf>,
+}
 
 #[async_trait]
 impl Hooks for ToolHooks {
     fn has_point(&self, point: HookPoint) -> bool {
         match point {
-            HookPoint::PreToolUse | HookPoint::PostToolUse => self.0.has_point(point),
+            HookPoint::PreToolUse | HookPoint::PostToolUse => self.hooks.has_point(point),
             HookPoint::UserPromptSubmit | HookPoint::Stop => false,
         }
     }
 
-    async fn run(&self, input: HookInput) -> HookReply {
-        self.0.run(input).await
+    async fn run(&self, mut input: HookInput) -> HookReply {
+        if let Some(folder) = &self.folder {
+            input.make_paths_absolute(folder, Some(&OsPaths));
+        }
+        self.hooks.run(input).await
     }
 
     fn has_event(&self, event: HookEvent) -> bool {
         let point = HookPoint::ALL.into_iter().find(|point| HookEvent::from(*point) == event);
         match point {
             Some(point) => self.has_point(point),
-            None => event.is_during_call() && self.0.has_event(event),
+            None => event.is_during_call() && self.hooks.has_event(event),
         }
     }
 
     async fn run_event(&self, data: HookData) -> EventReport {
         match data.event().is_during_call() {
-            true => self.0.run_event(data).await,
+            true => self.hooks.run_event(data).await,
             false => EventReport::default(),
         }
     }
+}
+
+/// Returns how messages name an agent whose definition has hooks.
+pub(crate) fn hook_owner(agent: &str) -> String {
+    format!("the agent `{agent}`")
 }
 
 /// Runs the hooks of the settings, and those of their definitions, for agents and their worktrees.
@@ -81,7 +95,7 @@ impl SettingsAgentHooks {
             group.matcher = Some(agent.to_owned());
             (HookEvent::SubagentStop, group)
         };
-        let owner = format!("the agent `{agent}`");
+        let owner = hook_owner(agent);
         own.add_as(&self.parts.project, &owner, &Value::Object(ends), place);
     }
 }

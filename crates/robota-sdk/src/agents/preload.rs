@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use robota_config::agents::{AgentDefinition, AgentMemory};
 use robota_config::skills::{SkillInvocation, SkillPart};
 use robota_config::{TrustStore, clean};
-use robota_tools::file::{ResolvedPath, read_whole};
+use robota_tools::file::{ResolvedPath, read_start};
 use serde::{Deserialize, Serialize};
 
 use super::AgentParts;
@@ -18,8 +18,9 @@ use crate::project::Project;
 const MAX_LINES: usize = 200;
 const MAX_BYTES: usize = 25 * 1024;
 
-/// The largest index of a memory that is read.
-const MAX_INDEX_BYTES: u64 = 1024 * 1024;
+/// How many bytes of an index are read. Cleaning can make the text shorter, so this is more than the
+/// prompt contains.
+const MAX_READ_BYTES: u64 = 4 * MAX_BYTES as u64;
 
 /// The file of a memory that the prompt contains.
 const INDEX: &str = "MEMORY.md";
@@ -122,9 +123,9 @@ fn memory_of(
     Ok((folder, text))
 }
 
-/// Reads the index of a memory: a regular file of limited size, as text that a terminal can show.
+/// Reads the beginning of the index of a memory, a regular file, as text that a terminal can show.
 fn read_index(file: &Path) -> String {
-    let read = ResolvedPath::new(file).and_then(|file| read_whole(&file, MAX_INDEX_BYTES));
+    let read = ResolvedPath::new(file).and_then(|file| read_start(&file, MAX_READ_BYTES));
     read.map_or_else(|_| String::new(), |(bytes, _)| clean(&String::from_utf8_lossy(&bytes)).into())
 }
 

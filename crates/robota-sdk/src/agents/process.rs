@@ -131,7 +131,7 @@ impl AgentProcesses for SessionAgentProcesses {
             permissions: parts.permissions.clone(),
             only_tools: parts.only_tools.clone(),
             instructions: parts.instructions.clone(),
-            hooks: parts.program_hooks().iter().map(points).collect(),
+            hooks: parts.program_hooks(&job.work).iter().map(points).collect(),
             mcp_arguments: parts.mcp_arguments.clone(),
         };
         let start = serde_json::to_value(start)
@@ -164,11 +164,12 @@ impl AgentProcesses for SessionAgentProcesses {
                     parent: self.parent.clone(),
                     task: job.task.clone(),
                     agent: job.work.agent.clone(),
+                    folder: job.work.cwd.clone(),
                 };
                 AgentReply::Answer(robota_core::approve::Approver::ask(&approver, question).await)
             }
             AgentRequest::Hook { hooks, input } => {
-                AgentReply::Hook(match self.parts.program_hooks().get(hooks) {
+                AgentReply::Hook(match self.parts.program_hooks(&job.work).get(hooks) {
                     Some(hooks) => hooks.run(input).await,
                     // A hook that cannot run must not allow a call, and only a faulty agent names
                     // one that does not exist.

@@ -22,6 +22,7 @@ use robota_tools::{PolicyAccessCheck, ToolWorkspace};
 use serde::{Deserialize, Serialize};
 
 use super::approvals::AgentApprover;
+use super::hooks::hook_owner;
 use super::preload::Preloaded;
 use super::servers::AgentServers;
 use super::{AgentParts, AgentPermissions, ToolHooks, mode_of, prompt, tools};
@@ -75,6 +76,7 @@ impl AgentSessions for SessionAgents {
             parent: self.parent.clone(),
             task: job.task.clone(),
             agent: definition.name.clone(),
+            folder: job.work.cwd.clone(),
         };
         let new = NewAgent {
             parts: parts.clone(),
@@ -191,7 +193,8 @@ impl NewAgent {
                 }
                 config.redactor = redactor;
             });
-        let own_budget: Arc<dyn Hooks> = Arc::new(ToolHooks(Arc::new(budget.clone())));
+        let own_budget: Arc<dyn Hooks> =
+            Arc::new(ToolHooks { hooks: Arc::new(budget.clone()), folder: None });
         for hooks in std::iter::once(own_budget).chain(self.hooks(project, id, gate, variables)) {
             builder = builder.hooks(hooks);
         }
@@ -283,6 +286,7 @@ impl NewAgent {
             tools,
             gate,
             mode: mode_of(project.settings.permissions.mode, definition.permission_mode),
+            effort: definition.effort.clone().or_else(|| parts.model.effort.clone()),
             variables,
             transcript: Arc::new(SessionTranscript::new(
                 parts.store.clone(),
@@ -302,10 +306,10 @@ impl NewAgent {
         if let Some(hooks) = &definition.hooks {
             let on_notice = parts.on_notice.clone();
             let own = OwnHooks { runner: runner.clone(), files, on_notice };
-            own.add(project, &format!("the agent `{}`", definition.name), hooks);
+            own.add(project, &hook_owner(&definition.name), hooks);
         }
-        let settings: Arc<dyn Hooks> = Arc::new(ToolHooks(runner));
-        parts.program_hooks().into_iter().chain([settings]).collect()
+        let settings: Arc<dyn Hooks> = Arc::new(ToolHooks { hooks: runner, folder: None });
+        parts.program_hooks(&job.work).into_iter().chain([settings]).collect()
     }
 }
 

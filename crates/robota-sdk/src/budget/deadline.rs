@@ -1,8 +1,10 @@
 //! Stops turns that run longer than the budget allows, also in the middle of an answer or a command.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 
 use robota_session::Session;
 
@@ -20,7 +22,8 @@ impl BudgetGuard {
     }
 }
 
-/// Waits until the time is used up. The wait starts again when a turn begins or ends.
+/// Warns about the time, and waits until it is used up. The wait starts again when a turn begins or
+/// ends.
 async fn watch(
     guard: Weak<Guarded>,
     mut turns: watch::Receiver<u64>,
@@ -29,13 +32,20 @@ async fn watch(
     loop {
         // Marked as seen before the time is read. A change after this line ends the wait below.
         turns.borrow_and_update();
-        let left = match guard.upgrade() {
-            Some(guard) => BudgetGuard(guard).time_left(),
-            None => return,
-        };
+        let Some(now) = guard.upgrade().map(BudgetGuard) else { return };
+        let (begin, warnings, left) = (Instant::now(), now.time_warnings(), now.time_left());
+        drop(now);
         let expired = async {
+            // A later warning, of another limit, would delay the end of the time.
+            let in_time = |after: Duration| left.is_none_or(|left| after < left);
+            for (after, warning) in warnings.into_iter().filter(|(after, _)| in_time(*after)) {
+                sleep_until(begin + after).await;
+                if let Some(guard) = guard.upgrade() {
+                    BudgetGuard(guard).warn_once(warning);
+                }
+            }
             match left {
-                Some(left) => tokio::time::sleep(left).await,
+                Some(left) => sleep_until(begin + left).await,
                 None => std::future::pending().await,
             }
         };

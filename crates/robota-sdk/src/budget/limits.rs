@@ -41,7 +41,8 @@ pub struct BudgetLimits {
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Budget {
-    /// The limits of all turns of this process together, those of forks included.
+    /// The limits of all turns of the session together, those of earlier processes, and of forks in
+    /// this process, included.
     pub session: BudgetLimits,
     /// The limits of each turn. What agents use while it runs counts for it too.
     pub turn: BudgetLimits,
@@ -148,27 +149,56 @@ impl BudgetLimits {
         }
     }
 
-    /// Returns the share in use of the limit that is used most, and how it reads.
-    pub(super) fn nearest(&self, used: &BudgetUse) -> Option<(f64, String)> {
-        let shares = [
-            self.usd
-                .map(|limit| (share(used.usd, limit), format!("${:.2} of ${limit:.2}", used.usd))),
-            self.tokens.map(|limit| {
-                (
-                    share(used.tokens as f64, limit as f64),
-                    format!("{} of {limit} tokens", used.tokens),
-                )
-            }),
-            self.turns.map(|limit| {
-                (share(used.turns as f64, limit as f64), format!("{} of {limit} turns", used.turns))
-            }),
-            self.time.map(|limit| {
-                let (used, limit) = (used.time.as_secs_f64(), limit.as_secs_f64());
-                (share(used, limit), format!("{used:.0} of {limit:.0} s"))
-            }),
-        ];
-        shares.into_iter().flatten().max_by(|a, b| a.0.total_cmp(&b.0))
+    /// Returns how much of each limit is in use.
+    pub(super) fn shares(&self, used: &BudgetUse) -> Vec<Share> {
+        let usd = self.usd.map(|limit| Share {
+            limit: Limit::Usd,
+            share: share(used.usd, limit),
+            text: format!("${:.2} of ${limit:.2}", used.usd),
+        });
+        let tokens = self.tokens.map(|limit| Share {
+            limit: Limit::Tokens,
+            share: share(used.tokens as f64, limit as f64),
+            text: format!("{} of {limit} tokens", used.tokens),
+        });
+        let turns = self.turns.map(|limit| Share {
+            limit: Limit::Turns,
+            share: share(used.turns as f64, limit as f64),
+            text: format!("{} of {limit} turns", used.turns),
+        });
+        [usd, tokens, turns, self.time_share(used.time)].into_iter().flatten().collect()
     }
+
+    /// Returns how much of the limit of the time is in use.
+    pub(super) fn time_share(&self, used: Duration) -> Option<Share> {
+        let (used, limit) = (used.as_secs_f64(), self.time?.as_secs_f64());
+        let text = format!("{used:.0} of {limit:.0} s");
+        Some(Share { limit: Limit::Time, share: share(used, limit), text })
+    }
+
+    /// Returns the limit of which most is in use.
+    pub(super) fn nearest(&self, used: &BudgetUse) -> Option<Share> {
+        self.shares(used).into_iter().max_by(|a, b| a.share.total_cmp(&b.share))
+    }
+}
+
+/// What a limit is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Limit {
+    Usd,
+    Tokens,
+    Turns,
+    Time,
+}
+
+/// How much of a limit is in use.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Share {
+    pub(super) limit: Limit,
+    /// The share: 1 when the limit is reached.
+    pub(super) share: f64,
+    /// How it reads: `100 of 110 tokens`.
+    pub(super) text: String,
 }
 
 /// Returns the share of a limit in use; a limit of zero is used up.

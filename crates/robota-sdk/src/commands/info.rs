@@ -106,10 +106,25 @@ impl CommandInfo {
         self
     }
 
-    /// Adds a command below it.
+    /// Adds a command below it, which can do what this one can.
     #[must_use]
     pub fn subcommand(mut self, name: &str, description: &str) -> Self {
         self.subcommands.push(Self { safety: self.safety, ..Self::new(name, description) });
         self
+    }
+
+    /// Adds a command below it that only reads, whatever this one can do.
+    #[must_use]
+    pub fn reading_subcommand(mut self, name: &str, description: &str) -> Self {
+        self.subcommands.push(Self::new(name, description));
+        self
+    }
+
+    /// Returns whether the command only reads with these arguments.
+    #[must_use]
+    pub fn only_reads(&self, arguments: &str) -> bool {
+        let first = arguments.split_whitespace().next();
+        let below = self.subcommands.iter().find(|it| Some(it.name.as_str()) == first);
+        below.unwrap_or(self).safety == CommandSafety::ReadOnly
     }
 }

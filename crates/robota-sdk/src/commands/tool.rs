@@ -8,7 +8,7 @@ use robota_core::permission::Class;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
 use serde_json::{Value, json};
 
-use super::{CommandRegistry, CommandSafety, SystemCommand};
+use super::{CommandInfo, CommandRegistry, CommandSafety, SystemCommand};
 use crate::interactive::OpenSessions;
 
 /// The first part of the names of these tools.
@@ -29,7 +29,7 @@ pub(crate) fn command_tools(
 
 fn tool(command: Arc<dyn SystemCommand>, open: OpenSessions, session: SessionId) -> Arc<dyn Tool> {
     let info = command.info();
-    let hint = info.argument_hint.unwrap_or_default();
+    let hint = info.argument_hint.clone().unwrap_or_default();
     let class = match info.safety {
         CommandSafety::ReadOnly => Class::Inspect,
         CommandSafety::Modifies => Class::Modify,
@@ -41,15 +41,24 @@ fn tool(command: Arc<dyn SystemCommand>, open: OpenSessions, session: SessionId)
     });
     let spec = ToolSpec {
         name: format!("{PREFIX}{}", info.name),
-        description: info.description,
+        description: info.description.clone(),
         input_schema: schema,
         class,
     };
-    Arc::new(CommandTool { spec, command, open, session })
+    let reading = ToolSpec { class: Class::Inspect, ..spec.clone() };
+    Arc::new(CommandTool { info, spec, reading, command, open, session })
+}
+
+/// Returns the arguments of the command in those of the call.
+fn arguments_of(input: &Value) -> &str {
+    input.get("args").and_then(Value::as_str).unwrap_or_default()
 }
 
 struct CommandTool {
+    info: CommandInfo,
     spec: ToolSpec,
+    /// The description of a call that only reads.
+    reading: ToolSpec,
     command: Arc<dyn SystemCommand>,
     open: OpenSessions,
     session: SessionId,
@@ -61,13 +70,16 @@ impl Tool for CommandTool {
         &self.spec
     }
 
+    fn judged_spec(&self, input: &Value) -> &ToolSpec {
+        if self.info.only_reads(arguments_of(input)) { &self.reading } else { &self.spec }
+    }
+
     async fn run(&self, input: Value, _: ToolContext) -> ToolOutcome {
         // The tool holds no session: it is a part of one, and would keep it open for ever.
         let Some(session) = self.open.get(&self.session) else {
             return ToolOutcome::not_run("unavailable", "the session is not open");
         };
-        let arguments = input.get("args").and_then(Value::as_str).unwrap_or_default();
-        let result = self.command.execute(&session, arguments).await;
+        let result = self.command.execute(&session, arguments_of(&input)).await;
         let outcome = if result.success {
             ToolOutcome::ok(result.message)
         } else {

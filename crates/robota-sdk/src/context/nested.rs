@@ -120,7 +120,7 @@ impl Hooks for NestedContext {
     }
 
     async fn run(&self, input: HookInput) -> HookReply {
-        let HookInput::PostToolUse { tool_use, outcome } = input else {
+        let HookInput::PostToolUse { tool_use, outcome, .. } = input else {
             return HookAnswer::PostToolUse(PostToolDecision::Continue).into();
         };
         let path = tool_use.input.json().and_then(|input| input.get("file_path")?.as_str());

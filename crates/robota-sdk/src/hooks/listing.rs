@@ -4,10 +4,17 @@ use std::fmt;
 use std::time::Duration;
 
 use robota_config::{Origin, Settings};
-use robota_core::hook::{DEFAULT_TIMEOUT, HookDefinition, HookEvent, HookKind, MatchedOn, Matcher};
+use robota_core::hook::{
+    DEFAULT_TIMEOUT, HookDefinition, HookEvent, HookKind, MatchedOn, Matcher, OwnedHook,
+};
 use serde::Serialize;
 
-/// All hooks of the settings, in the order in which they are merged.
+use crate::agents::hook_owner;
+use crate::interactive::InteractiveSession;
+use crate::skills::written_groups;
+
+/// The hooks of a session: those of the settings in the order in which they are merged, then those of
+/// plugins, of skills that were used, and of agents.
 ///
 /// ```
 /// use robota_sdk::hooks::HookListing;
@@ -21,7 +28,7 @@ use serde::Serialize;
 pub struct HookListing {
     /// Whether `disableAllHooks` turns them all off.
     pub disabled: bool,
-    /// The hooks by event, in the order of the settings; duplicates are included.
+    /// The hooks; duplicates are included.
     pub hooks: Vec<ListedHook>,
 }
 
@@ -31,7 +38,7 @@ pub struct HookListing {
 /// use robota_sdk::hooks::ListedHook;
 ///
 /// fn line(hook: &ListedHook) -> String {
-///     format!("{}: {} ({})", hook.event, hook.label, hook.origin)
+///     format!("{}: {} ({})", hook.event, hook.label, hook.source())
 /// }
 /// # let _ = line;
 /// ```
@@ -47,8 +54,10 @@ pub struct ListedHook {
     pub label: String,
     /// How long it may run.
     pub timeout: Duration,
-    /// The file and line of its group.
-    pub origin: Origin,
+    /// The file and line of its group; none for a hook that settings do not define.
+    pub origin: Option<Origin>,
+    /// The plugin, skill or agent that brought it; none for a hook of settings.
+    pub owner: Option<String>,
     /// Whether it runs, and why not.
     pub effect: HookEffect,
     /// What a user should know about it.
@@ -91,7 +100,11 @@ impl HookListing {
                 // An empty matcher matches everything, as an absent one does.
                 let matcher = sourced.group.matcher.as_deref().filter(|text| !text.is_empty());
                 for hook in &sourced.group.hooks {
-                    let mut listed = list(event, matcher, hook, sourced.origin.clone(), kinds);
+                    let mut listed = list(event, matcher, hook, kinds);
+                    listed.origin = Some(sourced.origin.clone());
+                    if hook.once() {
+                        listed.notes.push("`once` has an effect only in a skill".to_owned());
+                    }
                     if seen.contains(&(matcher, hook)) {
                         listed.effect = HookEffect::Duplicate;
                     }
@@ -102,15 +115,57 @@ impl HookListing {
         }
         Self { disabled: settings.values.disable_all_hooks == Some(true), hooks }
     }
+
+    /// Lists the hooks of a session, also those that skills have brought since it was opened; none for
+    /// a session without settings.
+    #[must_use]
+    pub fn of_session(session: &InteractiveSession) -> Option<Self> {
+        let mut listing = Self::of(&session.project()?.settings, &HookKind::ALL);
+        // Without hooks of settings none of these run either.
+        if listing.disabled {
+            return Some(listing);
+        }
+        let mut agents = Vec::new();
+        for agent in session.agent_runs().iter().flat_map(|runs| runs.definitions().iter()) {
+            let owner = hook_owner(&agent.name);
+            for (event, group) in agent.hooks.iter().flat_map(written_groups) {
+                for hook in &group.hooks {
+                    let mut listed = list(event, group.matcher.as_deref(), hook, &HookKind::ALL);
+                    listed.notes.push("it runs while the agent works, or when it ends".to_owned());
+                    agents.push(ListedHook { owner: Some(owner.clone()), ..listed });
+                }
+            }
+        }
+        let owned = session.settings_hooks().map(|runner| runner.owned_hooks());
+        for OwnedHook { owner, event, matcher, hook } in owned.into_iter().flatten() {
+            // Those of its end, which the session runs.
+            if !agents.iter().any(|of_agent| of_agent.owner.as_deref() == Some(&*owner)) {
+                let listed = list(event.name(), matcher.as_deref(), &hook, &HookKind::ALL);
+                listing.hooks.push(ListedHook { owner: Some(owner.to_string()), ..listed });
+            }
+        }
+        listing.hooks.extend(agents);
+        Some(listing)
+    }
+}
+
+impl ListedHook {
+    /// Returns where the hook comes from: the file and line, or the plugin, skill or agent.
+    #[must_use]
+    pub fn source(&self) -> String {
+        let origin = self.origin.as_ref().map(ToString::to_string);
+        origin.or_else(|| self.owner.clone()).unwrap_or_default()
+    }
 }
 
 fn list(
     event_name: &str,
     matcher: Option<&str>,
     hook: &HookDefinition,
-    origin: Origin,
     kinds: &[HookKind],
 ) -> ListedHook {
+    // An empty matcher matches everything, as an absent one does.
+    let matcher = matcher.filter(|text| !text.is_empty());
     let event = event_name.parse::<HookEvent>().ok();
     let mut notes = Vec::new();
     if let (Some(event), Some(_)) = (event, matcher) {
@@ -120,16 +175,14 @@ fn list(
         notes.extend(Matcher::read(event, matcher).1.map(|invalid| invalid.to_string()));
     }
     notes.extend(hook.timeout_warning());
-    if hook.once() {
-        notes.push("`once` has an effect only in a skill".to_owned());
-    }
     ListedHook {
         event: event_name.to_owned(),
         matcher: matcher.map(str::to_owned),
         condition: hook.condition().map(str::to_owned),
         label: hook.label(),
         timeout: hook.timeout().unwrap_or(DEFAULT_TIMEOUT),
-        origin,
+        origin: None,
+        owner: None,
         effect: effect(event, hook, kinds),
         notes,
     }
@@ -139,6 +192,9 @@ fn effect(event: Option<HookEvent>, hook: &HookDefinition, kinds: &[HookKind]) -
     let Some(event) = event else {
         return HookEffect::Never("this version does not have the event".to_owned());
     };
+    if !hook.is_enabled() {
+        return HookEffect::Never("`enabled` is false".to_owned());
+    }
     let broken = match (hook, hook.runs_as()) {
         (HookDefinition::Unusable(hook), _) => Some(hook.reason.clone()),
         (_, Some(kind)) if kinds.contains(&kind) => None,
@@ -175,7 +231,7 @@ impl fmt::Display for ListedHook {
             HookEffect::Blocks(reason) => write!(f, ", cannot run and blocks: {reason}")?,
             HookEffect::Never(reason) => write!(f, ", never runs: {reason}")?,
         }
-        write!(f, ", from {}", self.origin)?;
+        write!(f, ", from {}", self.source())?;
         self.notes.iter().try_for_each(|note| write!(f, "\n  {note}"))
     }
 }

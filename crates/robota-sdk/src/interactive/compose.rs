@@ -36,6 +36,7 @@ use crate::gated_tools::{GatedTools, Readers};
 use crate::hooks::OnHookUsage;
 use crate::mcp::{self, HookedElicitor, ModelSampler, PromptSource, QuestionElicitor, SessionMcp};
 use crate::mentions::MentionReader;
+use crate::model_setup::ModelSetup;
 use crate::notice::Notice;
 use crate::plan_mode::{EnterPlanMode, ExitPlanMode, PlanNotices};
 use crate::project::{self, Project};
@@ -134,6 +135,7 @@ impl InteractiveSessionBuilder {
             tools: own_tools.clone(),
             gate: gate.clone(),
             mode,
+            effort: effort_of(&self.model, &project.settings.values),
             variables,
             transcript: Arc::new(SessionTranscript::new(
                 store.clone(),
@@ -295,6 +297,8 @@ impl InteractiveSessionBuilder {
                 (builder.create(store, Some(id)).await?, StartAt::Start)
             }
             SelectedSession::Resume(id, last) => {
+                // Before it is opened: what happens from then on is counted as it happens.
+                budget.count_earlier(&*store, &id).await?;
                 let hints = hints.unwrap_or_else(|| processes::recovery_hints(&cwd));
                 let resume = Resume { hints, ..Resume::default() };
                 let session = builder.resume_loaded(store, &id, resume, early).await?;
@@ -528,6 +532,11 @@ struct Offered {
     readers: Readers,
 }
 
+/// Returns how hard the model thinks. An effort of the caller wins over that of the settings.
+fn effort_of(model: &ModelSetup, settings: &SettingsFile) -> Option<String> {
+    model.effort.clone().or_else(|| settings.effort_level.clone())
+}
+
 /// Applies settings that change the turns of a session.
 fn apply_settings(settings: &SettingsFile, config: &mut SessionConfig) {
     match (settings.auto_compact_enabled, &settings.auto_compact_threshold) {
@@ -535,7 +544,6 @@ fn apply_settings(settings: &SettingsFile, config: &mut SessionConfig) {
         (_, Some(CompactThreshold(share))) => config.turn.compact_at = *share,
         (_, None) => {}
     }
-    // An effort of the caller wins over that of the settings.
     if let (Some(effort), false) = (&settings.effort_level, config.options.contains_key("effort")) {
         config.options.insert("effort".to_owned(), effort.clone().into());
     }

@@ -370,13 +370,17 @@ pub(super) fn shown_text(content: &[Block], metadata: &Map<String, Value>) -> St
 pub struct InteractiveEvents {
     events: Subscription,
     projection: Projection,
+    /// The last event before those that come next, if the projection has not seen its turn.
+    unseen: Option<u64>,
     ready: std::collections::VecDeque<InteractiveEvent>,
     last: Option<Cursor>,
 }
 
 impl InteractiveEvents {
     pub(super) fn new(events: Subscription) -> Self {
-        Self { events, projection: Projection::default(), ready: Default::default(), last: None }
+        let unseen = Some(events.starts_after());
+        let projection = Projection::default();
+        Self { events, projection, unseen, ready: Default::default(), last: None }
     }
 
     /// Follows a session that need not be open in this process: another process may write to it.
@@ -401,10 +405,23 @@ impl InteractiveEvents {
             if let Some(event) = self.ready.pop_front() {
                 return Some(Ok(event));
             }
+            if let Some(seq) = self.unseen {
+                match self.events.turn_before(seq).await {
+                    Ok(events) => self.project(&events),
+                    Err(error) => return Some(Err(error)),
+                }
+            }
             match self.events.next().await? {
-                Ok(SubscriptionItem::Event(event)) => self.take(&event),
+                Ok(SubscriptionItem::Event(event)) => {
+                    if let Err(error) = self.learn_prompt(&event).await {
+                        return Some(Err(error));
+                    }
+                    self.take(&event);
+                }
                 // A power failure lost events after this point, so the state of the turn is void.
-                Ok(SubscriptionItem::CursorReset { .. }) => self.projection = Projection::default(),
+                Ok(SubscriptionItem::CursorReset { valid, .. }) => {
+                    self.unseen = Some(valid.map_or(0, |cursor| cursor.seq));
+                }
                 Err(error) => return Some(Err(error)),
             }
         }
@@ -423,6 +440,43 @@ impl InteractiveEvents {
             let next = events.next().await?;
             Some((next, events))
         })
+    }
+
+    /// Starts the projection with events that the client has seen, or did not ask for: without the
+    /// start of a turn its later events have no meaning.
+    fn project(&mut self, events: &[Envelope]) {
+        self.projection = Projection::default();
+        let mut seen = Vec::new();
+        for envelope in events {
+            self.projection.push(envelope, &mut seen);
+            seen.clear();
+        }
+        self.unseen = None;
+    }
+
+    /// Reads the text of a prompt that starts, if it was accepted before the events that were read: a
+    /// prompt may wait for several turns.
+    async fn learn_prompt(&mut self, event: &SessionEvent) -> Result<(), SessionError> {
+        let Event::UserMessage(data) = event.event() else { return Ok(()) };
+        let Some(input) = data.input.as_ref() else { return Ok(()) };
+        let mut end = event.cursor().seq.saturating_sub(1);
+        while end > 0 && !self.projection.prompts.contains_key(input) {
+            let events = self.events.turn_before(end).await?;
+            let text = events.iter().rev().find_map(|envelope| match &envelope.event {
+                Event::InputAccepted(data) if data.input == *input => {
+                    Some(shown_text(&data.content, &data.metadata))
+                }
+                Event::InputChanged(data) if data.input == *input => {
+                    Some(shown_text(&data.content, &data.metadata))
+                }
+                _ => None,
+            });
+            if let Some(text) = text {
+                self.projection.prompts.insert(input.clone(), text);
+            }
+            end = events.first().map_or(0, |first| first.seq.saturating_sub(1));
+        }
+        Ok(())
     }
 
     fn take(&mut self, event: &SessionEvent) {

@@ -25,7 +25,8 @@ impl Spending<'_> {
         Ok(costs::read(self.0.session()).await?)
     }
 
-    /// Returns what this process used of the budget.
+    /// Returns what was used of the budget: by this process, and, if the budget limits the session, by
+    /// earlier ones.
     #[must_use]
     pub fn used(&self) -> BudgetUse {
         self.guard().map(BudgetGuard::used).unwrap_or_default()

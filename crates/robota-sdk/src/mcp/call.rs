@@ -66,7 +66,9 @@ impl SessionMcp {
         }
         let arguments = call.input.json().cloned().unwrap_or_else(|| Value::Object(Map::new()));
         let calling = self.servers().call(&call.name, arguments.clone());
+        let started = tokio::time::Instant::now();
         let result = tokio::time::timeout(limit, calling).await;
+        let took = started.elapsed();
         let result = result.map_err(|_| McpCallError::TimedOut(limit))??;
         let after = HookData::PostToolUse {
             tool_name: call.name.clone(),
@@ -74,6 +76,7 @@ impl SessionMcp {
             tool_use_id: call.public_id().to_owned(),
             tool_output: McpServers::result_text(&result).await,
             tool_response: result.clone(),
+            duration_ms: Some(u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
         };
         match session.config().run_hooks(after).await.decision {
             EventDecision::Continue { .. } => Ok(result),
@@ -157,6 +160,8 @@ async fn ask(
             judge(session, call, spec).await.map(drop)
         }
         Answer::Deny { note } => Err(McpCallError::NotRun(note.unwrap_or(judged.reason))),
-        Answer::Unanswered { reason } => Err(McpCallError::NotRun(reason)),
+        Answer::DenyAndStop { reason } | Answer::Unanswered { reason } => {
+            Err(McpCallError::NotRun(reason))
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use robota_config::clean;
 use serde::{Deserialize, Serialize};
 
 use super::MemoryError;
@@ -91,9 +92,10 @@ impl MemoryEntry {
     /// When the topic or the text is empty, too long or contains what must not be stored.
     pub fn new(kind: MemoryKind, topic: &str, text: &str) -> Result<Self, MemoryError> {
         let topic = normal_topic(topic)?;
-        // Control characters could hide instructions in a terminal; line ends would start a new entry.
-        let visible = text.replace(|c: char| c.is_control(), " ");
-        let text = visible.split_whitespace().collect::<Vec<_>>().join(" ");
+        // Hidden text could give instructions to a model, or hide a secret from the check; line ends
+        // would start a new entry.
+        let text = clean(text);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let length = text.chars().count();
         if length == 0 || length > MAX_ENTRY_CHARS {
             return Err(MemoryError::Invalid(format!(

@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
+use robota_config::{clean, visible};
 use robota_tools::FileError;
-use robota_tools::file::{FileStamp, ResolvedPath, commit, plan_write, read_whole};
+use robota_tools::file::{FileStamp, ResolvedPath, commit, plan_write, read_start, read_whole};
 
 /// The largest file that is read.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
@@ -27,12 +28,27 @@ impl MemoryFolder {
         self.0.given.join(name)
     }
 
-    /// Reads a file without its control characters, which could hide text in a terminal; `None` if
-    /// it does not exist.
+    /// Reads a file without what could hide text in a terminal or from a reader; `None` if it does
+    /// not exist.
     pub(super) fn read(&self, name: &str) -> Result<Option<String>, FileError> {
-        let hidden = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
         let read = self.open(name)?;
-        Ok(read.map(|(bytes, _)| String::from_utf8_lossy(&bytes).replace(hidden, "")))
+        Ok(read.map(|(bytes, _)| clean(&String::from_utf8_lossy(&bytes)).into_owned()))
+    }
+
+    /// Reads the beginning of a file as [`Self::read`] does, at most `max` bytes and whole lines
+    /// only, and returns whether the file has more.
+    pub(super) fn read_lines(&self, name: &str, max: u64) -> Result<(String, bool), FileError> {
+        let (mut bytes, more) = match read_start(&self.0.join(Path::new(name)), max) {
+            Ok(read) => read,
+            Err(FileError::Missing { .. }) => (Vec::new(), false),
+            Err(error) => return Err(error),
+        };
+        if more {
+            // Before it is cleaned: a sequence that is cut in two would not be found.
+            let lines = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            bytes.truncate(lines);
+        }
+        Ok((clean(&String::from_utf8_lossy(&bytes)).into_owned(), more))
     }
 
     fn open(&self, name: &str) -> Result<Option<(Vec<u8>, FileStamp)>, FileError> {
@@ -61,7 +77,8 @@ impl MemoryFolder {
         Ok(true)
     }
 
-    /// Returns the names of the topics, sorted. Links and other files are left out.
+    /// Returns the names of the topics, sorted. Links, other files, and names with characters that
+    /// are not shown are left out.
     pub(super) fn topics(&self) -> Vec<String> {
         let folder = self.0.join(Path::new("topics"));
         // A link in the way would lead to other files.
@@ -72,7 +89,8 @@ impl MemoryFolder {
         let name = |entry: std::fs::DirEntry| {
             let file = entry.file_type().ok()?.is_file();
             let name = entry.file_name().into_string().ok()?;
-            name.strip_suffix(".md").filter(|_| file).map(str::to_owned)
+            let topic = name.strip_suffix(".md").filter(|_| file)?;
+            (visible(topic) == topic).then(|| topic.to_owned())
         };
         let mut names: Vec<_> = entries.filter_map(|entry| name(entry.ok()?)).collect();
         names.sort();

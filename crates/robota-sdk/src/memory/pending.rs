@@ -1,5 +1,6 @@
 //! Candidates that wait for the user's approval.
 
+use robota_config::{clean, visible};
 use robota_core::message::BlobRef;
 use serde::{Deserialize, Serialize};
 
@@ -137,12 +138,20 @@ impl ProjectMemory {
 
     fn parse(&self, text: Option<&str>) -> Result<Vec<Candidate>, MemoryError> {
         let Some(text) = text else { return Ok(Vec::new()) };
-        let pending: Pending = serde_json::from_str(text).map_err(|error| self.damaged(&error))?;
+        let mut pending: Pending =
+            serde_json::from_str(text).map_err(|error| self.damaged(&error))?;
+        for candidate in &mut pending.candidates {
+            // After the parsing: an escape of JSON can stand for any character.
+            for field in [&mut candidate.id, &mut candidate.topic, &mut candidate.text] {
+                *field = clean(field).split_whitespace().collect::<Vec<_>>().join(" ");
+            }
+        }
         Ok(pending.candidates)
     }
 
     fn damaged(&self, error: &serde_json::Error) -> MemoryError {
-        MemoryError::Damaged { path: self.folder.path(FILE), message: error.to_string() }
+        // The message can quote a text of the file.
+        MemoryError::Damaged { path: self.folder.path(FILE), message: visible(&error.to_string()) }
     }
 }
 

@@ -12,6 +12,10 @@ pub const MAX_INDEX_LINES: usize = 200;
 /// How many bytes of the index are part of a prompt.
 pub const MAX_INDEX_BYTES: usize = 25 * 1024;
 
+/// How many bytes of the index are read. Cleaning can make the text shorter, so this is more than the
+/// prompt contains.
+const MAX_READ_BYTES: u64 = 4 * MAX_INDEX_BYTES as u64;
+
 /// How many characters of an entry the index shows.
 const SUMMARY_CHARS: usize = 120;
 
@@ -83,7 +87,7 @@ impl ProjectMemory {
     /// # Errors
     /// When the file cannot be read or is a link.
     pub fn index(&self) -> Result<MemoryIndex, MemoryError> {
-        let all = self.folder.read(INDEX)?.unwrap_or_default();
+        let (all, more) = self.folder.read_lines(INDEX, MAX_READ_BYTES)?;
         let mut text = String::new();
         for line in all.split_inclusive('\n').take(MAX_INDEX_LINES) {
             // Whole lines: half of a link would name a topic that does not exist.
@@ -92,7 +96,7 @@ impl ProjectMemory {
             }
             text.push_str(line);
         }
-        let truncated = text.len() < all.len();
+        let truncated = more || text.len() < all.len();
         Ok(MemoryIndex { text, truncated })
     }
 

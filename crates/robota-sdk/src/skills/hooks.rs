@@ -40,23 +40,17 @@ impl OwnHooks {
         let problem = |text: String| {
             (self.on_notice)(Notice::Error(format!("{owner}: {text}")));
         };
-        let Some(events) = hooks.as_object() else {
+        if !hooks.is_object() {
             return problem("`hooks` must name events".to_owned());
-        };
+        }
         let mut read = Vec::new();
-        for (name, groups) in events {
+        for (name, group) in written_groups(hooks) {
             let Ok(event) = name.parse::<HookEvent>() else {
                 problem(format!("the hook event `{name}` is not known; its hooks never run"));
                 continue;
             };
-            let groups: Vec<_> = match groups {
-                Value::Array(groups) => groups.iter().map(group).collect(),
-                other => vec![group(other)],
-            };
-            for group in groups {
-                let (event, group) = place(event, group);
-                read.push((event, vec![group]));
-            }
+            let (event, group) = place(event, group);
+            read.push((event, vec![group]));
         }
         // As they are now: a script that changes later makes its hook fail.
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,6 +60,16 @@ impl OwnHooks {
             problem(invalid.to_string());
         }
     }
+}
+
+/// Returns the groups of a header with the names of their events, as they are written.
+pub(crate) fn written_groups(hooks: &Value) -> Vec<(&str, HookGroup)> {
+    let events = hooks.as_object().into_iter().flatten();
+    let groups = events.flat_map(|(name, groups)| {
+        let groups = groups.as_array().map_or(std::slice::from_ref(groups), Vec::as_slice);
+        groups.iter().map(move |value| (name.as_str(), group(value)))
+    });
+    groups.collect()
 }
 
 fn group(value: &Value) -> HookGroup {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use robota_core::event::TurnEnd;
-use robota_sdk::{Budget, BudgetLimits};
+use robota_sdk::{Budget, BudgetLimits, Earlier, SessionChoice};
 
 use crate::common::Scene;
 
@@ -35,6 +35,33 @@ async fn a_session_is_warned_near_its_budget_and_stops_at_it() {
     let blocked = session.submit("More.").await.unwrap().result().await.unwrap_err();
     assert!(blocked.to_string().contains("150 of 110 tokens"), "{blocked}");
     assert_eq!(scene.provider.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn each_limit_warns_once_and_those_of_a_turn_in_each_turn() {
+    let answer = "{text: done, usage: {input: 75, output: 10}}";
+    let scene = Scene::new(&format!("- {answer}\n- {answer}\n- {answer}\n- {answer}\n"));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let notices = seen.clone();
+    let mut budget = Budget::default();
+    budget.set("tokens=300").unwrap();
+    budget.set("turns=5").unwrap();
+    budget.set("turn.tokens=100").unwrap();
+    let builder = scene.builder().budget(budget);
+    let builder = builder.on_notice(move |notice| notices.lock().unwrap().push(notice.to_string()));
+    let session = builder.open().await.unwrap();
+    for _ in 0..4 {
+        session.submit("Go.").await.unwrap().result().await.unwrap();
+    }
+    let seen = seen.lock().unwrap().clone();
+    let of_turn = "the budget of the turn is nearly used up: 85 of 100 tokens";
+    assert_eq!(seen.iter().filter(|text| text.contains(of_turn)).count(), 4, "{seen:?}");
+    // The warning of a turn does not replace those of the session, which come once.
+    let of_session = ["the budget is nearly used up: 255 of 300 tokens", "4 of 5 turns"];
+    for text in of_session {
+        assert_eq!(seen.iter().filter(|it| it.contains(text)).count(), 1, "{seen:?}");
+    }
+    assert_eq!(seen.len(), 6, "{seen:?}");
 }
 
 #[tokio::test]
@@ -87,6 +114,46 @@ async fn the_settings_limit_a_session_and_the_builder_wins() {
 }
 
 #[tokio::test]
+async fn a_resumed_session_continues_its_budget_and_a_larger_one_raises_it() {
+    let scene =
+        Scene::new(&format!("- {READ}\n- {{text: one, usage: {{input: 9, output: 1}}}}\n- two\n"));
+    scene.write("project/a.txt", "hello\n");
+    let budget = |limits: &[&str]| {
+        let mut budget = Budget::default();
+        limits.iter().for_each(|limit| budget.set(limit).unwrap());
+        budget
+    };
+    let first = scene.builder().budget(budget(&["tokens=60"])).open().await.unwrap();
+    let result = first.submit("1").await.unwrap().result().await.unwrap();
+    assert_eq!(result.end, TurnEnd::Complete, "{result:?}");
+    let used = first.spending().used();
+    let id = first.id().to_string();
+    first.shutdown("done").await.unwrap();
+    let again = async |limits: &[&str]| {
+        let choice = SessionChoice::Earlier(Earlier::Named(id.clone()));
+        scene.builder().choose(choice).budget(budget(limits)).open().await.unwrap()
+    };
+    // The same limits, of tokens and of turns, are used up.
+    for (limits, text) in [(["tokens=60"], "60 of 60 tokens"), (["turns=1"], "1 turns")] {
+        let session = again(&limits).await;
+        let now = session.spending().used();
+        assert_eq!(now.tokens, 60);
+        assert!(now.turns >= used.turns && now.time >= used.time, "{now:?}");
+        let refused = session.submit("2").await.unwrap().result().await.unwrap_err();
+        assert!(refused.to_string().contains(text), "{refused}");
+        session.shutdown("done").await.unwrap();
+    }
+    assert_eq!(scene.provider.requests().len(), 2, "nothing was sent");
+    let session = again(&["tokens=1000", "turns=9"]).await;
+    let result = session.submit("3").await.unwrap().result().await.unwrap();
+    assert_eq!((result.end, result.response.as_str()), (TurnEnd::Complete, "two"));
+    assert_eq!(
+        session.spending().used().tokens,
+        session.spending().costs().await.unwrap().usage().total()
+    );
+}
+
+#[tokio::test]
 async fn a_checkout_limits_nothing_before_it_is_trusted() {
     let scene = Scene::new("- done\n");
     scene.write("project/.robota/settings.json", r#"{"budget": {"tokens": 1}}"#);
@@ -98,11 +165,17 @@ async fn a_turn_that_runs_out_of_time_is_interrupted_and_the_session_continues()
     let scene = Scene::new("- {tools: [{tool: Bash, input: {command: sleep 60}}]}\n- done\n");
     let mut budget = Budget::default();
     budget.set("turn.seconds=1").unwrap();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let notices = seen.clone();
     let builder = scene.builder().mode(robota_core::permission::Mode::BypassPermissions);
+    let builder = builder.on_notice(move |notice| notices.lock().unwrap().push(notice.to_string()));
     let session = builder.budget(budget).open().await.unwrap();
     let result = session.submit("Wait.").await.unwrap().result().await.unwrap();
     assert_eq!(result.end, TurnEnd::Interrupted, "{result:?}");
     assert!(session.spending().stop_reason().unwrap().contains("1 s"));
+    // No event of the session comes at 80 %.
+    let warned = seen.lock().unwrap().clone();
+    assert_eq!(warned, ["the budget of the turn is nearly used up: 1 of 1 s"]);
     let next = session.submit("Go on.").await.unwrap().result().await.unwrap();
     assert_eq!((next.end, next.response.as_str()), (TurnEnd::Complete, "done"));
     assert_eq!(session.spending().stop_reason(), None);

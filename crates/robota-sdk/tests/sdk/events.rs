@@ -147,6 +147,81 @@ async fn sdk_02_prompts_modes_and_running_output_are_seen() {
 }
 
 #[tokio::test]
+async fn sdk_02_a_client_that_reconnects_at_any_event_sees_the_rest_as_if_it_had_stayed() {
+    // One turn with more events than are read from the journal at a time.
+    let reads = "{tool: Read, input: {file_path: a.txt}}, ".repeat(80);
+    let bash = "{tools: [{tool: Bash, input: {command: 'echo one; echo two'}}, \
+        {tool: Bash, input: {command: ls denied}}, {tool: Bash, input: {command: touch ../asked}}]}";
+    let scene = Scene::new(&format!(
+        "- {{text: I look., tools: [{reads}]}}\n- {bash}\n- {{text: done}}\n- again\n"
+    ));
+    scene.write("project/a.txt", "hello\n");
+    let project = scene.project_with(robota_sdk::ProjectOptions {
+        allow: vec!["Bash(echo *)".to_owned()],
+        deny: vec!["Bash(ls *)".to_owned()],
+        ..Default::default()
+    });
+    let builder = scene.builder_for(project).approvals(robota_session::Approvals::Decide);
+    let session = builder.open().await.unwrap();
+    let permissions = session.session().permissions();
+    let mut events = session.events(StartAt::Start).await.unwrap();
+    session.submit(robota_sdk::Prompt::from("a long text").display("/run")).await.unwrap();
+    session.submit(robota_sdk::Prompt::from("another").display("/next")).await.unwrap();
+    let (mut seen, mut ended) = (Vec::new(), 0);
+    while ended < 2 {
+        let event = events.next().await.unwrap().unwrap();
+        if let InteractiveEvent::ApprovalAsked { call, .. } = &event {
+            let allow = robota_session::Decision::Allow(robota_core::approve::Scope::Once);
+            permissions.decide(call, allow, None).await.unwrap();
+        }
+        ended += u32::from(matches!(event, InteractiveEvent::Complete(_)));
+        seen.push((events.cursor().unwrap().seq, event));
+    }
+    let starts = seen.iter().filter(|(_, it)| matches!(it, InteractiveEvent::ToolStart(_)));
+    assert!(starts.count() >= 82, "{seen:?}");
+    let journal = session.session().journal().read(None, 10_000).await.unwrap();
+    assert!(journal.len() > 300, "{}", journal.len());
+    for from in &journal {
+        let from = from.cursor();
+        let mut again = session.events(StartAt::After(from)).await.unwrap();
+        for (seq, expected) in seen.iter().filter(|(seq, _)| *seq > from.seq) {
+            let event = again.next().await.unwrap().unwrap();
+            assert_eq!((&event, again.cursor().unwrap().seq), (expected, *seq), "after {from:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn sdk_02_a_client_that_attaches_to_a_running_call_sees_its_end() {
+    let read = "{tool: Read, input: {file_path: a.txt}}";
+    let scene = Scene::new(&format!(
+        "- {{tools: [{read}, {{tool: Bash, input: {{command: touch x}}}}]}}\n- done\n"
+    ));
+    scene.write("project/a.txt", "hello\n");
+    let builder = scene.builder().approvals(robota_session::Approvals::Decide);
+    let session = builder.mode(robota_core::permission::Mode::Default).open().await.unwrap();
+    let permissions = session.session().permissions();
+    let mut changes = permissions.pending_changes();
+    let turn = session.submit("Go.").await.unwrap();
+    while permissions.pending().is_empty() {
+        changes.changed().await.unwrap();
+    }
+    let mut events = session.events(StartAt::Now).await.unwrap();
+    let call = permissions.pending().remove(0).call.call;
+    permissions.decide(&call, robota_session::Decision::Deny, None).await.unwrap();
+    let result = turn.result().await.unwrap();
+    let mut ends = Vec::new();
+    loop {
+        match events.next().await.unwrap().unwrap() {
+            InteractiveEvent::ToolEnd(state) => ends.push(state.tool),
+            InteractiveEvent::Complete(seen) => break assert_eq!(seen.tools, result.tools),
+            _ => {}
+        }
+    }
+    assert!(ends.contains(&"Bash".to_owned()), "{ends:?}");
+}
+
+#[tokio::test]
 async fn sdk_02_a_cancelled_prompt_is_seen() {
     let scene = Scene::new("- {steps: [{text: busy}, {stall: {gate: go}}]}\n- two\n");
     let session = scene.open().await;

@@ -3,6 +3,8 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
+use robota_core::permission::Mode;
+use robota_session::Approvals;
 use serde_json::{Value, json};
 
 use crate::common::Scene;
@@ -158,4 +160,105 @@ async fn core_22_hooks_read_the_transcript_of_the_session() {
     let path = std::fs::read_to_string(scene.path().join("project/path")).unwrap();
     assert!(path.trim().ends_with(".jsonl"), "{path}");
     assert!(!std::path::Path::new(path.trim()).exists(), "it is removed with the session");
+}
+
+#[tokio::test]
+async fn core_22_hooks_get_absolute_paths_of_files() {
+    let calls = "[{tool: Read, input: {file_path: sub/../a.txt}}, {tool: Glob, input: {pattern: '*', path: sub}}, \
+        {tool: Read, input: {file_path: missing.txt}}]";
+    let write = "{tools: [{tool: Write, input: {file_path: ./new.txt, content: x}}]}";
+    let scene = Scene::new(&format!("- {{tools: {calls}}}\n- {write}\n- done\n"));
+    scene.write("project/a.txt", "a\n");
+    scene.write("project/sub/b.txt", "b\n");
+    let seen = scene.path().join("seen");
+    std::fs::write(&seen, "").unwrap();
+    // Hooks run in parallel, so each writes under a lock.
+    let note = format!("flock '{0}' sh -c \"cat >> '{0}'; echo >> '{0}'\"", seen.display());
+    let allow = json!({"hookSpecificOutput": {"decision": {"behavior": "allow"}}});
+    let answer = format!("{note}; echo '{allow}'");
+    let hook = |command: &str| json!([{"hooks": [{"type": "command", "command": command}]}]);
+    let hooks = json!({
+        "PreToolUse": hook(&note),
+        "PostToolUse": hook(&note),
+        "PostToolUseFailure": hook(&note),
+        "PermissionRequest": hook(&answer),
+    });
+    settings(&scene, &json!({ "hooks": hooks }));
+    let session = scene.builder().mode(Mode::Default).approvals(Approvals::Decide);
+    let session = session.open().await.unwrap();
+    let result = session.submit("Go").await.unwrap().result().await.unwrap();
+    // The tool itself gets what the model wrote.
+    assert_eq!(result.tools.last().unwrap().first_argument, "./new.txt");
+    let text = std::fs::read_to_string(&seen).unwrap();
+    let lines = text.lines().filter(|line| !line.is_empty());
+    let mut paths: Vec<String> = lines
+        .map(|line| {
+            let data: Value = serde_json::from_str(line).unwrap();
+            let input = &data["tool_input"];
+            let path = input["file_path"].as_str().or(input["path"].as_str()).unwrap();
+            let below = path.strip_prefix(data["cwd"].as_str().unwrap()).unwrap();
+            format!("{} {below}", data["hook_event_name"].as_str().unwrap())
+        })
+        .collect();
+    paths.sort();
+    assert_eq!(
+        paths,
+        [
+            "PermissionRequest /new.txt",
+            "PostToolUse /a.txt",
+            "PostToolUse /missing.txt",
+            "PostToolUse /new.txt",
+            "PostToolUse /sub",
+            "PostToolUseFailure /missing.txt",
+            "PreToolUse /a.txt",
+            "PreToolUse /missing.txt",
+            "PreToolUse /new.txt",
+            "PreToolUse /sub",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn sdk_21_the_command_hooks_lists_those_of_plugins_used_skills_and_agents() {
+    let scene = Scene::new("- done\n");
+    let hooks = |event: &str, command: &str| {
+        format!(
+            "hooks:\n  {event}:\n    - matcher: Write\n      hooks:\n        - {{type: command, command: '{command}'}}\n"
+        )
+    };
+    let header = hooks("PreToolUse", "./of-skill");
+    scene.write(
+        "home/.claude/skills/guard/SKILL.md",
+        &format!("---\ndescription: Guards\n{header}---\nGuard.\n"),
+    );
+    let header = hooks("Stop", "./of-agent");
+    scene.write(
+        "home/.claude/agents/tester.md",
+        &format!("---\nname: tester\ndescription: Tests\n{header}---\nYou test.\n"),
+    );
+    let plugin = json!({"hooks": {"PostToolUse": [{"hooks": [{"type": "command", "command": "./of-plugin"}]}]}});
+    scene.write("plugin/.claude-plugin/plugin.json", r#"{"name": "format"}"#);
+    scene.write("plugin/hooks/hooks.json", &plugin.to_string());
+    let project = scene.project_with(robota_sdk::ProjectOptions {
+        plugins: vec![scene.path().join("plugin")],
+        ..Default::default()
+    });
+    let session = scene.builder_for(project).open().await.unwrap();
+    let shown = async || session.execute_command("hooks", "").await.unwrap().message;
+    let before = shown().await;
+    assert!(
+        before.contains("PostToolUse  command hook `./of-plugin`  the plugin `format`"),
+        "{before}"
+    );
+    assert!(
+        before.contains("Stop(Write)  command hook `./of-agent`  the agent `tester`"),
+        "{before}"
+    );
+    assert!(!before.contains("of-skill"), "hooks of a skill run from its first use on: {before}");
+    session.prepare("/guard").await.unwrap();
+    let after = shown().await;
+    assert!(
+        after.contains("PreToolUse(Write)  command hook `./of-skill`  the skill `guard`"),
+        "{after}"
+    );
 }

@@ -1,7 +1,7 @@
 //! `/memory` in a session.
 
 use robota_core::permission::Mode;
-use robota_sdk::{Earlier, InteractiveSession, SessionChoice};
+use robota_sdk::{Earlier, InteractiveSession, SessionChoice, ToolEnd};
 use robota_session::replay::Record;
 use serde_json::json;
 
@@ -75,4 +75,37 @@ async fn sess_10_the_record_of_a_session_has_its_memory_events_and_used_topics()
     let fields = serde_json::to_value(&record).unwrap();
     assert_eq!(fields["memoryEvents"][0]["text"], "Use just.");
     assert_eq!(fields["usedMemoryReferences"][0]["topic"], "build");
+}
+
+#[tokio::test]
+async fn sdk_18_the_model_reads_the_memory_in_plan_mode_and_changes_it_only_with_approval() {
+    let call = |args: &str| format!("{{tool: robota_command_memory, input: {{args: '{args}'}}}}");
+    let read = ["list", "show build", " find  how to build", "pending", "used"].map(call);
+    let changed =
+        ["add project build Use make.", "approve mem_1", "list build", "", "forget"].map(call);
+    for mode in [Mode::Plan, Mode::Default] {
+        let scene = Scene::new(&format!(
+            "- {{tools: [{}, {}]}}\n- done\n",
+            read.join(", "),
+            changed.join(", ")
+        ));
+        scene.write("project/.robota/memory/MEMORY.md", "- [build](topics/build.md)\n");
+        scene.write("project/.robota/memory/topics/build.md", "- (project) Use just.\n");
+        let session = scene.builder().mode(mode).open().await.unwrap();
+        let done = session.submit("Go.").await.unwrap().result().await.unwrap();
+        // Calls that only read can end before those that came earlier.
+        let of = |args: &str| done.tools.iter().find(|it| it.first_argument == args).unwrap();
+        for args in ["list", "show build", " find  how to build", "pending", "used"] {
+            assert_eq!(of(args).end, Some(ToolEnd::Success), "{mode:?} {args}: {:?}", of(args));
+        }
+        for args in ["add project build Use make.", "approve mem_1", "", "forget"] {
+            assert_eq!(of(args).end, Some(ToolEnd::Denied), "{mode:?} {args}: {:?}", of(args));
+        }
+        // `list` takes no argument: the call runs and fails.
+        assert_eq!(of("list build").end, Some(ToolEnd::Error), "{mode:?}");
+        assert!(of("show build").output.as_deref().unwrap().contains("Use just."));
+        let topic =
+            std::fs::read_to_string(scene.path().join("project/.robota/memory/topics/build.md"));
+        assert_eq!(topic.unwrap(), "- (project) Use just.\n");
+    }
 }

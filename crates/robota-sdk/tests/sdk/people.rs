@@ -128,9 +128,11 @@ async fn hooks_and_permissions_of_real_folders_apply_when_they_are_trusted() {
     let all: Vec<_> = last.messages.iter().map(|message| format!("{message:?}")).collect();
     assert!(all.join("\n").contains("Use the design system."), "nested instructions");
     let all = seen.join("\n");
-    for text in ["allowEdits", "preToolUse"] {
+    for text in ["allowEdits", "preToolUse", "can never match"] {
         assert!(all.contains(text), "{text} is not reported in {all}");
     }
+    let hooks = session.execute_command("hooks", "").await.unwrap().message;
+    assert!(hooks.contains("[never runs: `enabled` is false]"), "{hooks}");
     let settings = &session.project().unwrap().settings;
     assert_ne!(settings.permissions.mode, Mode::BypassPermissions);
     assert!(settings.permissions.allow.iter().any(|rule| rule.text == "Bash(make:*)"));

@@ -395,3 +395,39 @@ async fn run_05_the_hooks_of_the_settings_see_worktrees() {
     assert_eq!(seen[0]["name"], agent.id().as_str());
     assert!(seen[1]["worktree_path"].as_str().unwrap().contains("worktrees"), "{text}");
 }
+
+#[tokio::test]
+async fn core_22_hooks_of_the_program_get_paths_in_the_folder_of_the_agent() {
+    use robota_core::hook::{HookAnswer, HookInput, HookPoint, HookReply, Hooks, PreToolDecision};
+
+    /// Records the paths of calls.
+    #[derive(Default)]
+    struct Paths(std::sync::Mutex<Vec<String>>);
+
+    #[async_trait::async_trait]
+    impl Hooks for Paths {
+        fn has_point(&self, point: HookPoint) -> bool {
+            point == HookPoint::PreToolUse
+        }
+
+        async fn run(&self, input: HookInput) -> HookReply {
+            let HookInput::PreToolUse { tool_use, .. } = input else { panic!("{input:?}") };
+            let path = tool_use.input.json().unwrap()["file_path"].as_str().unwrap().to_owned();
+            self.0.lock().unwrap().push(path);
+            HookAnswer::PreToolUse(PreToolDecision::Continue).into()
+        }
+    }
+
+    let read = "{tools: [{tool: Read, input: {file_path: a.txt}}]}";
+    let scene = Scene::new(&format!("- {read}\n- Read.\n"));
+    scene.write("project/tree/a.txt", "a\n");
+    let hooks = std::sync::Arc::new(Paths::default());
+    let options = AgentOptions { hooks: vec![hooks.clone()], ..AgentOptions::default() };
+    let session = scene.builder().agents(options).open().await.unwrap();
+    let folder = scene.path().join("project/tree");
+    let mut run = explore("Go.");
+    run.work.cwd = Some(folder.clone());
+    let result = session.agent_runs().unwrap().run(run, None).await;
+    assert!(result.success, "{result:?}");
+    assert_eq!(*hooks.0.lock().unwrap(), [folder.join("a.txt").display().to_string()]);
+}

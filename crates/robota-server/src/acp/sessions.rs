@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use robota_core::event::{TurnEnd, TurnStatus};
+use robota_core::hook::HookEffort;
 use robota_core::ids::SessionId;
 use robota_core::journal::SessionHead;
 use robota_sdk::host::{
@@ -364,6 +365,10 @@ fn change_effort(open: &Open, effort: &str) -> Result<(), RpcError> {
         other => return Err(RpcError::invalid(format!("there is no effort `{other}`"))),
     };
     open.session.session().config().set_option("effort", effort.clone().map(Value::from));
+    if let Some(hooks) = open.session.settings_hooks() {
+        let effort = effort.clone().map(|level| HookEffort { level });
+        hooks.update_context(|context| context.effort = effort);
+    }
     open.choose(|hosted| hosted.effort = effort);
     Ok(())
 }

@@ -114,7 +114,12 @@ impl HookChain {
         merge.reply(decision)
     }
 
-    async fn post_tool(&self, tool_use: ToolUse, outcome: ToolOutcome) -> HookReply {
+    async fn post_tool(
+        &self,
+        tool_use: ToolUse,
+        outcome: ToolOutcome,
+        duration_ms: Option<u64>,
+    ) -> HookReply {
         let mut now = outcome.clone();
         let (mut contexts, mut stopped) = (Vec::new(), None);
         let mut blocked = None;
@@ -135,7 +140,11 @@ impl HookChain {
             }
         }
         for hooks in self.settings_at(HookPoint::PostToolUse) {
-            let input = HookInput::PostToolUse { tool_use: tool_use.clone(), outcome: now.clone() };
+            let input = HookInput::PostToolUse {
+                tool_use: tool_use.clone(),
+                outcome: now.clone(),
+                duration_ms,
+            };
             let Some(reply) = guarded(hooks.run(input)).await else {
                 blocked.get_or_insert_with(|| panicked_at(HookPoint::PostToolUse));
                 continue;
@@ -279,7 +288,9 @@ impl Hooks for HookChain {
                 HookAnswer::UserPromptSubmit(self.prompt(&input).await).into()
             }
             HookInput::PreToolUse { tool_use, verdict } => self.pre_tool(tool_use, verdict).await,
-            HookInput::PostToolUse { tool_use, outcome } => self.post_tool(tool_use, outcome).await,
+            HookInput::PostToolUse { tool_use, outcome, duration_ms } => {
+                self.post_tool(tool_use, outcome, duration_ms).await
+            }
             HookInput::Stop { .. } => self.stop(&input).await,
         }
     }

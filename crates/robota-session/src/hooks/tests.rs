@@ -87,7 +87,7 @@ async fn kode_06_settings_hooks_that_answer_for_another_point_refuse() {
     assert!(matches!(reply.answer, HookAnswer::UserPromptSubmit(PromptDecision::Block { .. })));
     let HookInput::PreToolUse { tool_use, .. } = call() else { panic!() };
     let outcome = ToolOutcome::ok("secret");
-    let reply = chain.run(HookInput::PostToolUse { tool_use, outcome }).await;
+    let reply = chain.run(HookInput::PostToolUse { tool_use, outcome, duration_ms: None }).await;
     assert!(matches!(reply.answer, HookAnswer::PostToolUse(PostToolDecision::Block { .. })));
 }
 

@@ -26,17 +26,34 @@ pub(crate) fn open_file(path: &ResolvedPath) -> Result<(File, Metadata), FileErr
 /// # Errors
 /// If the file does not exist, is not a regular file, is too large or cannot be read.
 pub fn read_whole(path: &ResolvedPath, max: u64) -> Result<(Vec<u8>, FileStamp), FileError> {
-    let (file, metadata) = open_file(path)?;
-    let mut bytes = Vec::new();
-    file.take(max.saturating_add(1))
-        .read_to_end(&mut bytes)
-        .map_err(FileError::io("read", &path.given))?;
+    let (bytes, metadata) = read_up_to(path, max.saturating_add(1))?;
     if bytes.len() as u64 > max {
         let len = metadata.len().max(bytes.len() as u64);
         return Err(FileError::TooLarge { path: path.given.clone(), len, max });
     }
     let stamp = FileStamp::of(&bytes, &metadata);
     Ok((bytes, stamp))
+}
+
+/// Reads the beginning of a regular file, at most `max` bytes, and returns whether the file has more.
+/// A link that was put in the way since the path was resolved makes it fail.
+///
+/// # Errors
+/// If the file does not exist, is not a regular file or cannot be read.
+pub fn read_start(path: &ResolvedPath, max: u64) -> Result<(Vec<u8>, bool), FileError> {
+    let (mut bytes, _) = read_up_to(path, max.saturating_add(1))?;
+    let more = bytes.len() as u64 > max;
+    if more {
+        bytes.pop();
+    }
+    Ok((bytes, more))
+}
+
+fn read_up_to(path: &ResolvedPath, limit: u64) -> Result<(Vec<u8>, Metadata), FileError> {
+    let (file, metadata) = open_file(path)?;
+    let mut bytes = Vec::new();
+    file.take(limit).read_to_end(&mut bytes).map_err(FileError::io("read", &path.given))?;
+    Ok((bytes, metadata))
 }
 
 /// Converts an error of [`LinkFreeDir`].

@@ -38,7 +38,7 @@ fn response(input: &Value) -> Value {
     let output = FinishedCall {
         input: &input["tool_input"],
         result: &result,
-        duration_ms: own["metadata"]["duration_ms"].as_u64().unwrap_or_default(),
+        duration_ms: input["duration_ms"].as_u64().unwrap_or_default(),
         before: None,
         old_todos: &Value::Null,
         cwd: &PathBuf::from(text("cwd")),

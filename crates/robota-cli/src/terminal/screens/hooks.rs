@@ -1,6 +1,5 @@
-//! The hooks of the settings: what runs when, and from which file.
+//! The hooks of the session: what runs when, and from which file.
 
-use robota_core::hook::HookKind;
 use robota_sdk::hooks::{HookEffect, HookListing, ListedHook};
 
 use super::details::{self, Body, Entry, Found, Kind};
@@ -11,8 +10,8 @@ const KIND: Kind = Kind {
     empty: "No hooks are configured. docs/hooks.md shows how.",
     find: || {
         work(|context| async move {
-            let listing = HookListing::of(&context.setup.settings, &HookKind::ALL);
-            Found(Ok(entries(&listing)))
+            let listing = HookListing::of_session(&context.session);
+            Found(Ok(listing.iter().flat_map(entries).collect()))
         })
     },
 };
@@ -41,7 +40,7 @@ fn entry(hook: &ListedHook, disabled: bool) -> Entry {
         hook.event,
         hook.label,
         hook.timeout.as_secs(),
-        hook.origin
+        hook.source()
     );
     if let Some(condition) = &hook.condition {
         text.push_str(&format!("If: {condition}\n"));
@@ -53,6 +52,6 @@ fn entry(hook: &ListedHook, disabled: bool) -> Entry {
         title: format!("{}{matcher}", hook.event),
         detail: format!("{}  [{effect}]", hook.label),
         body: Body::Text(text),
-        file: hook.origin.file.clone(),
+        file: hook.origin.as_ref().and_then(|origin| origin.file.clone()),
     }
 }

@@ -56,3 +56,27 @@ fn core_22_an_invalid_matcher_matches_everything_where_hooks_decide() {
         }
     }
 }
+
+#[test]
+fn core_22_an_expression_that_no_tool_can_match_is_reported() {
+    for text in [
+        "tool == \"Bash\"",
+        "tool == \"Bash\" && tool_input.file_path matches \"\\\\.(ts|js)$\"",
+        "tool_name = 'Write'|tool_name = 'Edit'",
+        "\\\"Bash\\\"",
+    ] {
+        let (matcher, reported) = Matcher::read(HookEvent::PreToolUse, Some(text));
+        assert!(!matcher.matches("Bash") && !matcher.matches(""), "{text}");
+        let reported = reported.expect(text).to_string();
+        assert!(
+            reported.contains("can never match") && reported.ends_with("never run"),
+            "{reported}"
+        );
+    }
+    // Expressions that can match, and names of agents, which may have spaces.
+    for text in ["Edit.*", "a =?|Bash", "x ?y", "[ =]Bash", "(=)?Bash", "^(Edit|Write)$", "mcp__.*"]
+    {
+        assert_eq!(Matcher::read(HookEvent::PreToolUse, Some(text)).1, None, "{text}");
+    }
+    assert_eq!(Matcher::read(HookEvent::SubagentStart, Some("my agent.*")).1, None);
+}

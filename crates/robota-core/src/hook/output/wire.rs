@@ -58,6 +58,8 @@ pub(super) struct RequestDecision {
     pub(super) behavior: Option<Permission>,
     pub(super) message: Option<String>,
     pub(super) updated_input: Option<Map<String, Value>>,
+    /// Whether a denial ends the turn.
+    pub(super) interrupt: bool,
 }
 
 #[derive(Debug, Deserialize)]

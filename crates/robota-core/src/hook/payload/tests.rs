@@ -6,6 +6,7 @@ fn context() -> HookContext {
     HookContext {
         transcript_path: Some("/t.jsonl".to_owned()),
         permission_mode: Some(Mode::AcceptEdits),
+        effort: Some(HookEffort { level: "high".to_owned() }),
         ..HookContext::new("s", "/work")
     }
 }
@@ -39,9 +40,10 @@ fn samples() -> Vec<(HookData, Value, &'static str)> {
                 tool_use_id: text("c"),
                 tool_response: json!({"success": true}),
                 tool_output: text("out"),
+                duration_ms: Some(3),
             },
             json!({"tool_name": "Bash", "tool_input": {}, "tool_use_id": "c",
-                   "tool_response": {"success": true}, "tool_output": "out"}),
+                   "tool_response": {"success": true}, "tool_output": "out", "duration_ms": 3}),
             "Bash",
         ),
         (
@@ -51,6 +53,7 @@ fn samples() -> Vec<(HookData, Value, &'static str)> {
                 tool_use_id: text("c"),
                 error: text("no"),
                 is_interrupt: false,
+                duration_ms: None,
             },
             json!({"tool_name": "Bash", "tool_input": {}, "tool_use_id": "c", "error": "no",
                    "is_interrupt": false}),
@@ -70,8 +73,12 @@ fn samples() -> Vec<(HookData, Value, &'static str)> {
             "maintenance",
         ),
         (
-            HookData::SessionStart { source: SessionSource::Fork, model: Some(text("m")) },
-            json!({"source": "fork", "model": "m"}),
+            HookData::SessionStart {
+                source: SessionSource::Fork,
+                model: Some(text("m")),
+                session_title: Some(text("Title")),
+            },
+            json!({"source": "fork", "model": "m", "session_title": "Title"}),
             "fork",
         ),
         (HookData::SessionEnd { reason: text("clear") }, json!({"reason": "clear"}), "clear"),
@@ -217,7 +224,7 @@ fn core_22_each_event_sends_its_fields_and_those_of_the_session() {
     for (data, fields, target) in samples {
         let mut expected = json!({
             "session_id": "s", "transcript_path": "/t.jsonl", "cwd": "/work",
-            "permission_mode": "acceptEdits", "hook_event_name": data.event().name(),
+            "permission_mode": "acceptEdits", "effort": {"level": "high"}, "hook_event_name": data.event().name(),
         });
         for (name, value) in fields.as_object().unwrap() {
             expected[name] = value.clone();
@@ -227,6 +234,25 @@ fn core_22_each_event_sends_its_fields_and_those_of_the_session() {
         let nothing = data.event().matched_on() == crate::hook::MatchedOn::Nothing;
         assert_eq!(target.is_empty(), nothing, "{}", data.event());
     }
+}
+
+#[test]
+fn core_22_the_response_has_the_fields_that_scripts_for_claude_code_read() {
+    let response = |tool: &str, input: Value, outcome: ToolOutcome| {
+        let tool_use = ToolUse::new("c".into(), "id", tool, ToolInput::Json(input));
+        let input = HookInput::PostToolUse { tool_use, outcome, duration_ms: None };
+        let mut data = HookData::from(&input);
+        data.make_paths_absolute(std::path::Path::new("/work"), None);
+        data.to_json(&context())["tool_response"].clone()
+    };
+    let ls = json!({"command": "ls"});
+    let printed = response("Bash", ls.clone(), ToolOutcome::ok("a\n"));
+    let expected = json!({"stdout": "a\n", "stderr": "", "interrupted": false, "success": true, "output": "a\n"});
+    assert_eq!(printed, expected);
+    let nothing = ToolOutcome::ok("[no output]\n").with_metadata("output_bytes", 0);
+    assert_eq!(response("Bash", ls, nothing)["stdout"], "");
+    let write = response("Write", json!({"file_path": "a.rs"}), ToolOutcome::ok("Wrote it."));
+    assert_eq!((&write["filePath"], &write["success"]), (&json!("/work/a.rs"), &json!(true)));
 }
 
 #[test]
@@ -246,7 +272,16 @@ fn core_22_points_of_a_turn_are_sent_as_events() {
             json!({"path": "/secret"}),
         ),
         (
-            HookInput::PostToolUse { tool_use, outcome },
+            HookInput::PostToolUse {
+                tool_use: tool_use.clone(),
+                outcome: outcome.clone(),
+                duration_ms: Some(7),
+            },
+            "duration_ms",
+            json!(7),
+        ),
+        (
+            HookInput::PostToolUse { tool_use, outcome, duration_ms: None },
             "tool_response",
             json!({"success": false, "output": "no", "error_code": "denied",
                    "metadata": {"lines": 3}}),

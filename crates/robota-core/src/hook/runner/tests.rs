@@ -127,7 +127,11 @@ async fn core_22_a_hook_that_cannot_run_panics_or_hangs_blocks() {
         let stop = runner.run_point(HookInput::Stop { text: String::new(), active: false }).await;
         assert_eq!(stop.reply.answer, HookAnswer::Stop(StopDecision::Finish));
         assert!(stop.notices[0].text.contains(why), "{stop:?}");
-        let start = HookData::SessionStart { source: SessionSource::Startup, model: None };
+        let start = HookData::SessionStart {
+            source: SessionSource::Startup,
+            model: None,
+            session_title: None,
+        };
         let report = runner.run_event(start).await;
         assert_eq!(report.decision, EventDecision::Continue { context: None });
         assert!(report.notices[0].text.contains(why), "{report:?}");
@@ -142,7 +146,8 @@ async fn core_22_an_invalid_matcher_is_reported_and_decides() {
         .groups(HookEvent::SessionStart, [group("star(", &json!([played("0~hello")]))]);
     assert_eq!(runner.problems().len(), 2);
     assert_eq!(reason(pre(&runner, "Read").await), "no");
-    let start = HookData::SessionStart { source: SessionSource::Startup, model: None };
+    let start =
+        HookData::SessionStart { source: SessionSource::Startup, model: None, session_title: None };
     let report = runner.run_event(start).await;
     assert_eq!(report.decision, EventDecision::Continue { context: None });
 }
@@ -200,8 +205,8 @@ async fn core_22_a_hook_of_a_skill_runs_once_unless_it_fails() {
     let (runner, executor) = runner();
     let runner = runner
         .groups(HookEvent::PreToolUse, group_of(&once("0")))
-        .skill_groups(HookEvent::PreToolUse, group_of(&once("0")))
-        .skill_groups(HookEvent::PostToolUse, group_of(&once("1")));
+        .skill_groups("the skill `s`", HookEvent::PreToolUse, group_of(&once("0")))
+        .skill_groups("the skill `s`", HookEvent::PostToolUse, group_of(&once("1")));
     for runs in [2, 3, 4] {
         assert_eq!(pre(&runner, "Bash").await, PreToolDecision::Continue);
         let now = executor.runs.load(Ordering::SeqCst);
@@ -215,6 +220,7 @@ async fn core_22_a_hook_of_a_skill_runs_once_unless_it_fails() {
         tool_use_id,
         tool_response: Value::Null,
         tool_output: String::new(),
+        duration_ms: None,
     };
     for runs in [5, 6] {
         runner.run_event(post.clone()).await;
@@ -228,7 +234,7 @@ async fn core_22_a_hook_that_runs_once_runs_again_after_a_cancelled_run() {
     let once = |command: &str| json!({"type": "command", "command": command, "once": true});
     let (runner, executor) = runner();
     let hooks = json!([once("0"), once("hang")]);
-    let runner = runner.skill_groups(HookEvent::PreToolUse, [group("", &hooks)]);
+    let runner = runner.skill_groups("the skill `s`", HookEvent::PreToolUse, [group("", &hooks)]);
     for runs in [2, 3, 4] {
         let second = Duration::from_secs(1);
         tokio::time::timeout(second, pre(&runner, "Bash")).await.expect_err("it hangs");
@@ -242,7 +248,7 @@ async fn core_22_a_detached_hook_that_runs_once_runs_again_after_a_failure() {
     let (sender, mut shown) = tokio::sync::mpsc::unbounded_channel();
     let hook = json!({"type": "command", "command": "1", "once": true, "async": true});
     let runner = runner
-        .skill_groups(HookEvent::PreToolUse, [group("", &json!([hook]))])
+        .skill_groups("the skill `s`", HookEvent::PreToolUse, [group("", &json!([hook]))])
         .on_notice(move |notice| drop(sender.send(notice)));
     for run in 1..=2 {
         pre(&runner, "Bash").await;
@@ -376,6 +382,7 @@ async fn core_22_a_call_that_failed_has_hooks_of_its_own() {
     let after = |tool: &str, outcome: ToolOutcome| HookInput::PostToolUse {
         tool_use: ToolUse::new("c".into(), "id", tool, ToolInput::Json(json!({}))),
         outcome,
+        duration_ms: Some(7),
     };
     let report = runner.run_point(after("Bash", ToolOutcome::failed("x", "no"))).await;
     assert_eq!(report.reply.answer, HookAnswer::PostToolUse(PostToolDecision::Continue));
@@ -387,6 +394,22 @@ async fn core_22_a_call_that_failed_has_hooks_of_its_own() {
     {
         assert_eq!(runner.run_point(quiet).await.reply.context, None);
     }
+    assert_eq!(executor.runs.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn core_22_a_hook_that_is_turned_off_does_not_run() {
+    let (runner, executor) = runner();
+    let off = |value: Value| json!({"type": "command", "command": "2~~no", "enabled": value});
+    let unknown = json!({"type": "mcp_tool", "server": "s", "enabled": false});
+    let hooks = json!([off(json!(false)), unknown]);
+    let runner = runner.groups(HookEvent::PreToolUse, [group("", &hooks)]);
+    assert_eq!(pre(&runner, "Bash").await, PreToolDecision::Continue);
+    assert!(!HookRunner::has_event(&runner, HookEvent::PreToolUse));
+    // Only `false` turns a hook off: anything else may be a mistake in a hook that guards.
+    let on = json!([off(json!(true)), off(json!("false"))]);
+    let runner = runner.groups(HookEvent::PreToolUse, [group("", &on)]);
+    assert_eq!(reason(pre(&runner, "Bash").await), "no");
     assert_eq!(executor.runs.load(Ordering::SeqCst), 2);
 }
 
@@ -409,6 +432,11 @@ async fn core_22_hooks_answer_the_question_about_a_call() {
     assert_eq!(changed, Some(Answer::AllowChanged { input, note: None }));
     let denied = decided(json!({"behavior": "deny", "message": "not now"})).await;
     assert_eq!(denied, Some(Answer::Deny { note: Some("not now".to_owned()) }));
+    let stops = json!({"behavior": "deny", "message": "not here", "interrupt": true});
+    let reason = "not here".to_owned();
+    assert_eq!(decided(stops).await, Some(Answer::DenyAndStop { reason }));
+    let allowed = decided(json!({"behavior": "allow", "interrupt": true})).await;
+    assert_eq!(allowed, Some(Answer::Allow { note: None }), "only a denial ends the turn");
     assert_eq!(decided(json!({"behavior": "ask"})).await, None);
     assert_eq!(answer("0").await, None);
     for (output, reason) in

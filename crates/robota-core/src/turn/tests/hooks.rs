@@ -462,6 +462,22 @@ fn core_22_a_pre_hook_that_stops_ends_the_turn_and_nothing_more_starts() {
 }
 
 #[test]
+fn core_22_a_denial_that_stops_ends_the_turn_and_nothing_more_starts() {
+    let mut run = Run::new(config());
+    run.calls(&["bash", "bash"]);
+    run.judge(Verdict::Ask);
+    run.judge(Verdict::Allow);
+    run.end();
+    run.reply(Answer::DenyAndStop { reason: "not here".to_owned() });
+    assert_ended(&run);
+    assert_eq!(run.report().end, TurnEnd::Stopped);
+    assert_eq!(run.ran(), Vec::<String>::new());
+    let results = run.results();
+    assert!(results[0].1.contains("not here"), "{results:?}");
+    assert_eq!(results[1].1, "Not executed: a hook ended the turn (not here)");
+}
+
+#[test]
 fn core_22_a_post_hook_that_stops_keeps_the_result_and_ends_the_turn() {
     let mut run = after_run();
     let go = HookAnswer::PostToolUse(PostToolDecision::Continue);

@@ -1,7 +1,6 @@
-//! `/hooks`: lists the hooks of the settings.
+//! `/hooks`: lists the hooks of the session.
 
 use async_trait::async_trait;
-use robota_core::hook::HookKind;
 use serde_json::json;
 
 use crate::commands::{CommandInfo, CommandResult, SystemCommand};
@@ -17,10 +16,9 @@ impl SystemCommand for Hooks {
     }
 
     async fn execute(&self, session: &InteractiveSession, _: &str) -> CommandResult {
-        let Some(project) = session.project() else {
+        let Some(listing) = HookListing::of_session(session) else {
             return CommandResult::ok("This session has no settings.");
         };
-        let listing = HookListing::of(&project.settings, &HookKind::ALL);
         let mut lines = Vec::new();
         if listing.disabled {
             lines.push("disableAllHooks turns all hooks off.".to_owned());
@@ -34,8 +32,8 @@ impl SystemCommand for Hooks {
                 HookEffect::Blocks(why) => format!(" [blocks: {why}]"),
                 HookEffect::Never(why) => format!(" [never runs: {why}]"),
             };
-            let origin = &hook.origin;
-            lines.push(format!("{}{matcher}  {}{effect}  {origin}", hook.event, hook.label));
+            let source = hook.source();
+            lines.push(format!("{}{matcher}  {}{effect}  {source}", hook.event, hook.label));
         }
         if lines.is_empty() {
             lines.push("No hooks are configured.".to_owned());

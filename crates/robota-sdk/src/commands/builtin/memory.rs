@@ -33,14 +33,14 @@ impl SystemCommand for Memory {
         )
         .modifies()
         .for_model()
-        .subcommand("list", "Lists the topics")
-        .subcommand("show", "Shows the index or a topic")
+        .reading_subcommand("list", "Lists the topics")
+        .reading_subcommand("show", "Shows the index or a topic")
         .subcommand("add", "Adds a fact to a topic")
-        .subcommand("find", "Shows the topics that a question is about")
-        .subcommand("pending", "Lists facts that wait for approval")
+        .reading_subcommand("find", "Shows the topics that a question is about")
+        .reading_subcommand("pending", "Lists facts that wait for approval")
         .subcommand("approve", "Adds a fact that waits")
         .subcommand("reject", "Drops a fact that waits")
-        .subcommand("used", "Lists the facts that this session used")
+        .reading_subcommand("used", "Lists the facts that this session used")
     }
 
     async fn execute(&self, session: &InteractiveSession, arguments: &str) -> CommandResult {

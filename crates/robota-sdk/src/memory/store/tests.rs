@@ -94,13 +94,48 @@ fn sdk_18_the_index_is_limited_in_lines_and_bytes() {
     project.write("MEMORY.md", format!("{exact}more\n"));
     let index = project.memory.index().unwrap();
     assert_eq!((index.text.as_str(), index.truncated), (exact.as_str(), true));
-    project.write("MEMORY.md", "a\u{1b}[8mhidden\u{1b}[0m\tb\r\n");
-    assert_eq!(project.memory.index().unwrap().text, "a[8mhidden[0m\tb\n");
     let wide = format!("{}\n", "ü".repeat(500));
     project.write("MEMORY.md", wide.repeat(100));
     let index = project.memory.index().unwrap();
     assert!(index.text.len() <= MAX_INDEX_BYTES && index.text.ends_with('\n') && index.truncated);
     assert_eq!(index.text.len() / wide.len(), MAX_INDEX_BYTES / wide.len());
+    // The size of the rest makes no difference.
+    project.write("MEMORY.md", format!("first\n{}", "more\n".repeat(500_000)));
+    let index = project.memory.index().unwrap();
+    assert!(index.text.starts_with("first\nmore\n") && index.truncated);
+    assert_eq!(index.text.lines().count(), MAX_INDEX_LINES);
+    project.write("MEMORY.md", "x".repeat(3_000_000));
+    assert_eq!(project.memory.index().unwrap(), MemoryIndex { truncated: true, ..empty });
+}
+
+#[test]
+fn sdk_18_hidden_text_in_files_is_not_returned() {
+    const HIDDEN: &str = "\u{1b}]52;c;aGk=\u{7}\u{1b}[8mseen\u{1b}[0m\u{202e}\u{200b}\u{e0041}";
+    let project = Project::new();
+    project.write("MEMORY.md", format!("a{HIDDEN}\tb\r\n"));
+    assert_eq!(project.memory.index().unwrap().text, "aseen\tb\n");
+    project.write("topics/style.md", format!("style: {HIDDEN}\n"));
+    assert_eq!(project.memory.topic("style").unwrap(), "style: seen\n");
+    assert_eq!(project.memory.recall("style").0[0].text, "style: seen\n");
+    project.write(&format!("topics/{HIDDEN}.md"), "text");
+    assert_eq!(project.memory.topics(), ["style"]);
+    // The escapes of JSON are decoded after the file was read.
+    let candidate = serde_json::json!({
+        "id": format!("mem_1{HIDDEN}"), "kind": "user", "topic": HIDDEN, "text": format!("x\n{HIDDEN}"),
+    });
+    let mut text = serde_json::json!({"version": 1, "candidates": [candidate]}).to_string();
+    text = text.replace('\u{202e}', "\\u202e");
+    project.write("pending.json", text);
+    let pending = project.memory.pending().unwrap();
+    let fields = [&pending[0].id, &pending[0].topic, &pending[0].text];
+    assert_eq!(fields, ["mem_1seen", "seen", "x seen"]);
+    // What was shown is what is stored, by the id that was shown.
+    project.memory.approve("mem_1seen").unwrap();
+    assert!(project.read("topics/seen.md").ends_with("- (user) x seen\n"));
+    let kind = r#"{"version": 1, "candidates": [{"id": "1", "kind": "\u001b[31m", "topic": "t", "text": "x"}]}"#;
+    project.write("pending.json", kind);
+    let error = project.memory.pending().unwrap_err().to_string();
+    assert!(error.contains("pending.json") && !error.contains('\u{1b}'), "{error}");
 }
 
 #[test]
@@ -148,7 +183,7 @@ fn sdk_18_topics_and_texts_are_one_plain_line() {
     }
     assert_eq!(new("빌드 방법", "text").unwrap().topic(), "빌드-방법");
     let text = "one\ntwo\r\n# three \u{1b}[31mred\u{7}";
-    assert_eq!(new("x", text).unwrap().text(), "one two # three [31mred");
+    assert_eq!(new("x", text).unwrap().text(), "one two # three red");
     assert!(new("x", "  \n ").is_err() && new("x", &"x".repeat(2_001)).is_err());
 }
 
