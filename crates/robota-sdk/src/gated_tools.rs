@@ -153,6 +153,7 @@ async fn judge(
     let judged = tool.gate_input(call, input).unwrap_or_else(|| input.clone());
     let tool_use = ToolUse::new(call.clone(), "skill", &*tool.spec().name, ToolInput::Json(judged));
     let judgement = session.permissions().judge(&tool_use, tool.spec()).await;
+    let judgement = if tool.always_asks() { judgement.asking() } else { judgement };
     match judgement.verdict {
         verdict if enough.contains(&verdict) => Ok(judgement),
         Verdict::Deny => Err(NotRun::Denied(judgement.reason)),
