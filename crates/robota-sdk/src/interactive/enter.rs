@@ -2,6 +2,7 @@
 
 use robota_core::hook::ExpansionType;
 use robota_core::message::Block;
+use robota_mcp::names::in_command;
 use robota_session::TurnPermissions;
 use serde_json::{Map, Value, json};
 
@@ -181,7 +182,6 @@ impl InteractiveSession {
 fn slash_command(text: &str) -> Option<(&str, &str)> {
     let rest = text.trim().strip_prefix('/')?;
     let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-    let valid = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | ':' | '.');
-    let named = !name.is_empty() && name.chars().all(valid);
+    let named = !name.is_empty() && name.chars().all(in_command);
     named.then(|| (name, arguments.trim()))
 }
