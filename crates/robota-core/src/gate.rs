@@ -121,6 +121,22 @@ pub struct Judgement {
     pub grant: Grant,
 }
 
+impl Judgement {
+    /// Returns the judgement of a tool whose calls a user must approve one by one: what would be allowed
+    /// is asked, and no rule is offered that would allow the next call.
+    #[must_use]
+    pub fn asking(self) -> Self {
+        if self.verdict == Verdict::Deny {
+            return self;
+        }
+        let reason = match self.verdict {
+            Verdict::Allow => "the tool requires that a user approves each call".to_owned(),
+            Verdict::Ask | Verdict::Deny => self.reason,
+        };
+        Self { verdict: Verdict::Ask, source: Source::Rule, rules: Vec::new(), reason, ..self }
+    }
+}
+
 /// What an allowed call may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

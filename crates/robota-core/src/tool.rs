@@ -123,6 +123,16 @@ pub trait Tool: Send + Sync {
         self.spec()
     }
 
+    /// Returns whether a user must approve each call, whatever rules, modes and hooks allow.
+    fn always_asks(&self) -> bool {
+        false
+    }
+
+    /// Returns how many bytes of a call's output the model gets; `None` uses the session's limit.
+    fn output_limit(&self) -> Option<usize> {
+        None
+    }
+
     /// Returns how long a call may run; `None` uses the session's limit.
     fn timeout(&self) -> Option<Duration> {
         None

@@ -15,12 +15,12 @@ use robota_core::provider::{
     DeltaStream, ModelRequest, NativePayload, NativeWeb, PayloadKind, PayloadSink, Provider,
     ProviderError, RetryPolicy,
 };
-use robota_core::tool::ToolOutcome;
+use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
 use robota_core::turn::ToolConcurrency;
 use robota_testkit::{
     FailingJournal, Run, Script, ScriptedGate, ScriptedProvider, blocking_tool, fn_tool, kinds,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[tokio::test(start_paused = true)]
 async fn core_12_abort_while_streaming_keeps_the_partial_text() {
@@ -306,6 +306,37 @@ async fn a_call_that_needs_approval_is_denied_without_an_approver() {
     assert_eq!(ran.text, "Alas.");
     assert!(act.inputs().is_empty());
     assert_eq!(ran.report.tools_executed, 0);
+}
+
+/// A tool whose calls a user must approve one by one.
+struct Careful(robota_testkit::FnTool);
+
+#[async_trait::async_trait]
+impl Tool for Careful {
+    fn spec(&self) -> &ToolSpec {
+        self.0.spec()
+    }
+
+    fn always_asks(&self) -> bool {
+        true
+    }
+
+    async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
+        self.0.run(input, context).await
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_requires_a_user_never_runs_because_the_gate_allows_it() {
+    for verdict in [Verdict::Allow, Verdict::Ask, Verdict::Deny] {
+        let act = fn_tool("act", Class::Modify, |_| async { ToolOutcome::ok("ok") });
+        Run::script("- tools: [act]\n- {expect: {last: Permission denied}, text: Alas.}")
+            .tool(Careful(act.clone()))
+            .gate(ScriptedGate::new(verdict))
+            .prompt("Hi")
+            .await;
+        assert!(act.inputs().is_empty(), "{verdict:?}");
+    }
 }
 
 /// Returns a secret in every way that a tool has.

@@ -13,6 +13,9 @@ const MAX_DESCRIPTION: usize = 2 * 1024;
 /// The longest instructions of a server, in bytes. They are part of every request.
 const MAX_INSTRUCTIONS: usize = 2 * 1024;
 
+/// The least and the most bytes of a result that a tool can ask for. Claude Code has the same maximum.
+const OUTPUT_LIMITS: (usize, usize) = (1_000, 500_000);
+
 /// What a server offers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Catalog {
@@ -94,6 +97,26 @@ impl ToolDefinition {
     #[must_use]
     pub fn annotations(&self) -> &Value {
         self.0.get("annotations").unwrap_or(&Value::Null)
+    }
+
+    /// Returns whether the server asks that a user approves each call. Unlike other hints this one is
+    /// followed, since it can only take rights away.
+    #[must_use]
+    pub fn requires_user(&self) -> bool {
+        self.meta("anthropic/requiresUserInteraction") == Some(&Value::Bool(true))
+    }
+
+    /// Returns how many bytes of a result the server wants models to get, within limits. It is part of
+    /// the approved definition.
+    #[must_use]
+    pub fn output_limit(&self) -> Option<usize> {
+        let wanted = self.meta("anthropic/maxResultSizeChars")?.as_u64()?;
+        let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+        Some(wanted.clamp(OUTPUT_LIMITS.0, OUTPUT_LIMITS.1))
+    }
+
+    fn meta(&self, key: &str) -> Option<&Value> {
+        self.0.get("_meta")?.get(key)
     }
 
     /// Returns the hash of everything that a model or a person reads of the tool.

@@ -253,6 +253,16 @@ impl ServerConfig {
         }
     }
 
+    /// Returns whether the configuration itself has a header with the name `Authorization`.
+    pub(crate) fn has_authorization_header(&self) -> bool {
+        match &self.endpoint {
+            Endpoint::Http(http) | Endpoint::Sse(http) => {
+                http.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"))
+            }
+            Endpoint::Stdio { .. } | Endpoint::Host => false,
+        }
+    }
+
     /// Returns one line for people: the command or the address as it is written, without secrets.
     #[must_use]
     pub fn summary(&self) -> &str {

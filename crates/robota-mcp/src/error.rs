@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
+use crate::text::clean_line;
+
 /// Why a server could not be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum McpError {
@@ -40,6 +44,41 @@ pub enum McpError {
         server: String,
         /// The scopes that it names; none if it names none.
         scope: Option<String>,
+    },
+    /// The server refused the `Authorization` header of its configuration. A login is not used while there
+    /// is one.
+    #[error(
+        "the MCP server `{server}` refused the `Authorization` header of its configuration{}; correct \
+         `headers` or `headersHelper`, or remove the header to use a login",
+        scope.as_ref().map(|scope| format!(" (it requires {scope})")).unwrap_or_default()
+    )]
+    HeaderRefused {
+        /// The name in the configuration.
+        server: String,
+        /// The scopes that it requires; none if it names none.
+        scope: Option<String>,
+    },
+    /// The server has changed again since the user reviewed it. Nothing was approved.
+    #[error(
+        "the MCP server `{server}` is not as you reviewed it, so nothing was approved; review it again \
+         with `robota mcp get {server}`"
+    )]
+    NotAsReviewed {
+        /// The name in the configuration.
+        server: String,
+    },
+    /// The server answers only after the user has opened addresses, for instance to log in elsewhere.
+    #[error(
+        "the MCP server `{server}` requires that you open an address first: {message}{}",
+        opened(questions)
+    )]
+    NeedsAddress {
+        /// The name in the configuration.
+        server: String,
+        /// Its text, on one line and cut.
+        message: String,
+        /// What it asks for, as the parameters of `elicitation/create`.
+        questions: Vec<Value>,
     },
     /// The server failed too often.
     #[error(
@@ -112,7 +151,23 @@ pub enum McpError {
     },
 }
 
+/// Writes the addresses that a server asks to open.
+fn opened(questions: &[Value]) -> String {
+    let addresses = questions.iter().filter_map(|question| question.get("url")?.as_str());
+    addresses.map(|address| format!(" {}", clean_line(address, 2_000))).collect()
+}
+
 impl McpError {
+    /// Returns the error of a server whose configuration has its own `Authorization` header. A login would
+    /// not be used, so it must not be asked for.
+    pub(crate) fn with_own_header(self) -> Self {
+        match self {
+            Self::NeedsLogin { server } => Self::HeaderRefused { server, scope: None },
+            Self::NeedsRights { server, scope } => Self::HeaderRefused { server, scope },
+            other => other,
+        }
+    }
+
     /// Returns the code of a failed call.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -121,6 +176,9 @@ impl McpError {
                 "mcp_unreachable"
             }
             Self::NeedsLogin { .. } | Self::NeedsRights { .. } => "mcp_needs_login",
+            Self::HeaderRefused { .. } => "mcp_header_refused",
+            Self::NotAsReviewed { .. } => "mcp_not_as_reviewed",
+            Self::NeedsAddress { .. } => "mcp_needs_address",
             Self::Answer { .. } => "mcp_error",
             Self::TimedOut { .. } => "timeout",
             Self::Closed { .. } => "mcp_closed",
@@ -142,6 +200,9 @@ impl McpError {
             | Self::MissingArgument { .. }
             | Self::NeedsLogin { .. }
             | Self::NeedsRights { .. }
+            | Self::HeaderRefused { .. }
+            | Self::NotAsReviewed { .. }
+            | Self::NeedsAddress { .. }
             | Self::GaveUp { .. }
             | Self::Answer { .. }
             | Self::Expired { .. } => false,

@@ -4,7 +4,8 @@
 //! tools of [`robota_core`] and no type of the library.
 //!
 //! [`client`] connects to servers and has their tools for a session, [`config`] reads the
-//! configuration of a server, [`oauth`] logs in, [`server`] offers tools and agents to others.
+//! configuration of a server, [`oauth`] logs in, [`review`] shows what a server has changed,
+//! [`server`] offers tools and agents to others.
 
 pub mod catalog;
 pub mod client;
@@ -12,6 +13,7 @@ pub mod config;
 mod error;
 pub mod names;
 pub mod oauth;
+pub mod review;
 pub mod schema;
 pub mod server;
 mod store;

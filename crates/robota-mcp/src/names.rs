@@ -1,4 +1,4 @@
-//! The names under which models call tools: `mcp__<server>__<tool>`.
+//! The names under which models call tools, and users prompts: `mcp__<server>__<tool>`.
 
 use std::collections::BTreeSet;
 
@@ -33,29 +33,53 @@ pub fn server_part(server: &str) -> String {
 /// Returns the name of a tool that a model calls.
 #[must_use]
 pub fn tool_name(server: &str, tool: &str) -> String {
-    let prefix = format!("mcp__{}__", server_part(server));
-    let part: String = tool
-        .chars()
-        .map(|it| if it.is_ascii_alphanumeric() || matches!(it, '_' | '-') { it } else { '_' })
-        .collect();
-    let room = MAX_NAME - prefix.len();
-    let part = if part.is_empty() || part.len() > room { shorten(tool, &part, room) } else { part };
-    prefix + &part
+    name_of(server, tool, in_tool)
 }
 
 /// Returns the names of the tools of a server, in the same order. A tool whose name another one has
 /// taken gets a suffix that depends on its own name only.
 #[must_use]
 pub fn tool_names(server: &str, tools: &[&str]) -> Vec<String> {
-    let mut order: Vec<_> = tools.iter().enumerate().collect();
-    // Sorted, so that the names do not depend on the order in which the server lists its tools.
-    order.sort_by_key(|(_, tool)| **tool);
-    let mut names = vec![String::new(); tools.len()];
+    distinct(server, tools, in_tool)
+}
+
+/// Returns the names of the prompts of a server as commands of the user, in the same order. They are made
+/// distinct like those of tools.
+#[must_use]
+pub fn prompt_names(server: &str, prompts: &[&str]) -> Vec<String> {
+    distinct(server, prompts, in_command)
+}
+
+/// Returns whether a character can be in the name of a command of the user. Other characters end the
+/// name or make the line a prompt, such as the `/` of a path.
+#[must_use]
+pub fn in_command(character: char) -> bool {
+    character.is_alphanumeric() || matches!(character, '-' | '_' | ':' | '.')
+}
+
+fn in_tool(character: char) -> bool {
+    character.is_ascii_alphanumeric() || matches!(character, '_' | '-')
+}
+
+/// Returns the name of one thing of a server; characters that are not valid become `_`.
+fn name_of(server: &str, own: &str, valid: fn(char) -> bool) -> String {
+    let prefix = format!("mcp__{}__", server_part(server));
+    let part: String = own.chars().map(|it| if valid(it) { it } else { '_' }).collect();
+    let room = MAX_NAME - prefix.len();
+    let part = if part.is_empty() || part.len() > room { shorten(own, &part, room) } else { part };
+    prefix + &part
+}
+
+fn distinct(server: &str, all: &[&str], valid: fn(char) -> bool) -> Vec<String> {
+    let mut order: Vec<_> = all.iter().enumerate().collect();
+    // Sorted, so that the names do not depend on the order in which the server lists them.
+    order.sort_by_key(|(_, own)| **own);
+    let mut names = vec![String::new(); all.len()];
     let mut taken = BTreeSet::new();
-    for (at, tool) in order {
-        let mut name = tool_name(server, tool);
+    for (at, own) in order {
+        let mut name = name_of(server, own, valid);
         if !taken.insert(name.clone()) {
-            name = shorten(tool, &name, MAX_NAME);
+            name = shorten(own, &name, MAX_NAME);
             taken.insert(name.clone());
         }
         if let Some(slot) = names.get_mut(at) {
@@ -71,7 +95,8 @@ pub fn shown(name: &str) -> String {
     crate::text::clean_line(name, 128)
 }
 
-/// Cuts a text and adds a hash of the original, so that two long names stay different.
+/// Cuts a text to a number of characters and adds a hash of the original, so that two long names stay
+/// different.
 fn shorten(original: &str, text: &str, limit: usize) -> String {
     let hash = robota_core::hash::hex(&Sha256::digest(original.as_bytes()));
     let hash = hash.get(..8).unwrap_or_default();

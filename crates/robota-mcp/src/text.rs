@@ -19,6 +19,19 @@ pub(crate) fn clean_line(text: &str, limit: usize) -> String {
     clean(text, limit).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Writes hidden characters as their codes, so that a person sees that they are there.
+pub(crate) fn visible(text: &str) -> String {
+    let mut visible = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' | '\t' => visible.push(' '),
+            hidden if is_hidden(hidden) => visible.extend(hidden.escape_unicode()),
+            shown => visible.push(shown),
+        }
+    }
+    visible
+}
+
 fn is_hidden(character: char) -> bool {
     match character {
         '\n' | '\t' => false,

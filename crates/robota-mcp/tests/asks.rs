@@ -9,8 +9,8 @@ use robota_core::call::CallContext;
 use robota_core::tool::{DidRun, Progress, ToolContext, ToolOutcome, ToolSource as _};
 use robota_exec::{Environment, Supervisor};
 use robota_mcp::client::{
-    ElicitAnswer, Elicitation, ElicitationKind, Elicitor, McpOptions, McpServers, Sampler,
-    SamplingAnswer, SamplingRequest,
+    ElicitAnswer, Elicitation, ElicitationKind, Elicitor, McpOptions, McpServers, READ_RESOURCE,
+    Sampler, SamplingAnswer, SamplingRequest,
 };
 use robota_mcp::config::ServerConfig;
 use robota_testkit::fake_mcp;
@@ -277,4 +277,68 @@ async fn a_task_that_does_not_end_is_cancelled() {
     let outcome = run(&limited, "long_task", json!({}), ToolContext::detached()).await;
     assert_eq!(outcome.error_code.as_deref(), Some("timeout"), "{outcome:?}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "\"task-1\"");
+}
+
+#[tokio::test]
+async fn prompts_and_resources_may_ask_the_user_first() {
+    let client = Client::new(ElicitAnswer::Accept(json!({"name": "Ada"})));
+    let servers = servers("prompts", Some(&client), &[]);
+    servers.check("fake").await.unwrap();
+    let survey = servers.prompts().into_iter().find(|it| it.name == "mcp__fake__survey").unwrap();
+    let text = servers.prompt(&survey, "").await.unwrap();
+    assert!(text.starts_with("\"state-1\"") && text.contains("\"name\":\"Ada\""), "{text}");
+    let input = json!({"server": "fake", "uri": "demo://survey"});
+    let tools = servers.session_tools().tools();
+    let read = tools.into_iter().find(|it| it.spec().name == READ_RESOURCE).unwrap();
+    let outcome = read.run(input, ToolContext::detached()).await;
+    assert!(outcome.text().contains("\"name\":\"Ada\""), "{}", outcome.text());
+    assert_eq!(client.asked.lock().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn an_address_that_a_server_requires_first_is_shown_and_the_call_sent_again() {
+    let client = Client::new(ElicitAnswer::Accept(Value::Null));
+    let servers = self::servers("", Some(&client), &[]);
+    let outcome = run(&servers, "locked", json!({}), ToolContext::detached()).await;
+    assert_eq!(outcome.text(), "unlocked");
+    let asked = client.asked.lock().unwrap();
+    let url = "https://example.com/login?a=1".to_owned();
+    assert_eq!(
+        asked[0].kind,
+        ElicitationKind::Address { url: url.clone(), id: Some("e1".to_owned()) }
+    );
+    assert_eq!(asked[0].message, "Please log in.");
+    drop(asked);
+    // Without a user, or one who refuses, the error names the address.
+    let refusing = Client::new(ElicitAnswer::Decline);
+    for client in [Some(&refusing), None] {
+        let servers = self::servers("", client, &[]);
+        let outcome = run(&servers, "locked", json!({}), ToolContext::detached()).await;
+        assert_eq!(outcome.error_code.as_deref(), Some("mcp_needs_address"), "{outcome:?}");
+        assert!(outcome.text().contains(&url), "{}", outcome.text());
+    }
+}
+
+#[tokio::test]
+async fn errors_that_a_server_logs_are_shown_to_the_user() {
+    let notices = Arc::new(Mutex::new(Vec::new()));
+    let sink = notices.clone();
+    let fields = fake_mcp::command("fake_server", "asks");
+    let config = ServerConfig::parse("fake", fields.as_object().unwrap(), &|_| None).unwrap();
+    let options = McpOptions {
+        on_notice: Arc::new(move |text| sink.lock().unwrap().push(text)),
+        ..McpOptions::new(Supervisor::new(), std::env::temp_dir())
+    };
+    let servers = McpServers::new(vec![config.config], &options);
+    let outcome = run(&servers, "log", json!({}), ToolContext::detached()).await;
+    assert_eq!(outcome.text(), "logged from \"warning\"");
+    // The messages came before the result, but their handler may run after it.
+    let shown = async {
+        while notices.lock().unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), shown).await.expect("it is shown");
+    let expected = ["MCP server `fake`: it reports: the disk is full"];
+    assert_eq!(*notices.lock().unwrap(), expected);
 }

@@ -155,6 +155,7 @@ impl GatedTools {
         let permissions = session.permissions();
         let spec = tool.judged_spec(input);
         let judgement = permissions.judge_allowing(&self.allow, &tool_use, spec).await;
+        let judgement = if tool.always_asks() { judgement.asking() } else { judgement };
         match judgement.verdict {
             verdict if enough.contains(&verdict) => Ok(judgement),
             Verdict::Deny => Err(NotRun::Denied(judgement.reason)),

@@ -66,6 +66,14 @@ impl Tool for SessionTool {
         self.inner.aliases()
     }
 
+    fn always_asks(&self) -> bool {
+        self.inner.always_asks()
+    }
+
+    fn output_limit(&self) -> Option<usize> {
+        self.inner.output_limit()
+    }
+
     fn timeout(&self) -> Option<Duration> {
         self.inner.timeout()
     }
@@ -79,6 +87,7 @@ impl Tool for SessionTool {
         // journal.
         context.progress = limit_progress(context.progress);
         let Some(limit) = self.limit else { return self.inner.run(input, context).await };
+        let limit = self.inner.output_limit().unwrap_or(limit);
         let output =
             Arc::new(CallOutput { blobs: self.blobs.clone(), limit, used: AtomicBool::new(false) });
         context.output = Some(output.clone());

@@ -157,7 +157,10 @@ enum Request {
         server_name: String,
         enabled: bool,
     },
-    McpMessage {},
+    McpMessage {
+        server_name: String,
+        message: Value,
+    },
     ReadFile(queries::ReadFile),
     FileSuggestions {
         query: String,
@@ -335,8 +338,15 @@ impl Requests {
             Request::GetUsage {} => Ok(queries::usage(&self.meter)),
             // Every line is written, also if the host has no subscribers.
             Request::SetHasSubscribers {} => Ok(json!({})),
-            // A notification of a server in the host; its lists are read again when they are needed.
-            Request::McpMessage {} => Ok(json!({})),
+            Request::McpMessage { server_name, message } => {
+                let servers = self.mcp().map(SessionMcp::servers);
+                let received = servers.map(|all| all.receive_from_host(&server_name, message));
+                // Acknowledged all the same: the host cannot know whether its server is connected.
+                if let Some(Err(error)) = received {
+                    tracing::debug!(%error, "a message of a server in the host is dropped");
+                }
+                Ok(json!({}))
+            }
             Request::RewindFiles { user_message_id, dry_run } => match self.session() {
                 Some(session) => Ok(rewind_files(session, &user_message_id, dry_run).await),
                 None => Err(missing(subtype, "no turn has run yet")),

@@ -202,6 +202,79 @@ fn sdk_08_calls_of_servers_in_the_host_have_the_id_of_the_model() {
 }
 
 #[test]
+fn sdk_08_servers_in_the_host_can_send_messages_by_themselves() {
+    let home = Home::new();
+    let script = "- {steps: [{tool: mcp__calc__add, id: toolu_7, input: {}}]}\n- Done.";
+    let mut host = Host::start(&home, script, &["--allowedTools", "mcp__calc__add"]);
+    host.request(&json!({"subtype": "initialize", "sdkMcpServers": ["calc"]}));
+    host.say("go");
+    let (mut question, mut answered, mut listed, mut call) = (None, None, 0, None);
+    let mut asked = false;
+    loop {
+        let line = host.line().unwrap();
+        if line["type"] == "result" {
+            break;
+        }
+        if line["type"] != "control_request" {
+            continue;
+        }
+        if line["request"]["subtype"] == "elicitation" {
+            question = Some(line["request"]["message"].clone());
+            host.answer(&line, &json!({"action": "accept", "content": {"name": "Ada"}}));
+            continue;
+        }
+        let message = line["request"]["message"].clone();
+        let respond = |result: Value| json!({"mcp_response": {"jsonrpc": "2.0", "id": message["id"], "result": result}});
+        match message["method"].as_str() {
+            Some("initialize") => {
+                let result = json!({"protocolVersion": message["params"]["protocolVersion"],
+                    "capabilities": {"tools": {"listChanged": true}},
+                    "serverInfo": {"name": "calc", "version": "1"}});
+                host.answer(&line, &respond(result));
+            }
+            Some("tools/list") => {
+                listed += 1;
+                let tools = json!([{"name": "add", "inputSchema": {"type": "object"}}]);
+                host.answer(&line, &respond(json!({"tools": tools})));
+            }
+            // The tool asks the user before it answers.
+            Some("tools/call") => {
+                call = Some((line.clone(), message["id"].clone()));
+                asked = true;
+                for message in [
+                    json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}),
+                    json!({"jsonrpc": "2.0", "id": "q1", "method": "elicitation/create", "params": {
+                        "message": "Who?", "requestedSchema": {"type": "object",
+                            "properties": {"name": {"type": "string"}}}}}),
+                ] {
+                    let request = json!({"subtype": "mcp_message", "server_name": "calc", "message": message});
+                    host.send(
+                        &json!({"type": "control_request", "request_id": "m", "request": request}),
+                    );
+                }
+            }
+            None if message["id"] == "q1" => {
+                answered = Some(message["result"].clone());
+                host.answer(&line, &json!({"mcp_response": {}}));
+            }
+            _ => host.answer(&line, &respond(json!({}))),
+        }
+        if asked
+            && answered.is_some()
+            && listed > 1
+            && let Some((line, id)) = call.take()
+        {
+            let result = json!({"content": [{"type": "text", "text": "42"}]});
+            let response = json!({"jsonrpc": "2.0", "id": id, "result": result});
+            host.answer(&line, &json!({"mcp_response": response}));
+        }
+    }
+    assert_eq!(question, Some(json!("Who?")));
+    assert_eq!(answered.unwrap(), json!({"action": "accept", "content": {"name": "Ada"}}));
+    host.finish();
+}
+
+#[test]
 fn sdk_08_the_host_restricts_the_tools_of_its_servers() {
     let script = "- {tools: [mcp__calc__add]}\n- Done.";
     for policy in ["always_deny", "always_ask"] {

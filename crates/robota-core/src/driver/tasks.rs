@@ -338,7 +338,7 @@ async fn judge(gate: &dyn Gate, tool: &dyn Tool, tool_use: &ToolUse) -> JudgeRes
         }
         None => gate.judge(tool_use, spec).await,
     };
-    JudgeResult::Judgement(judgement)
+    JudgeResult::Judgement(if tool.always_asks() { judgement.asking() } else { judgement })
 }
 
 /// How long a call may take.

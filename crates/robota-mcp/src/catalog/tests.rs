@@ -50,3 +50,17 @@ fn descriptions_are_cleaned_for_models_but_not_for_the_hash() {
     assert_eq!(hidden.description(), "read a file");
     assert_ne!(hidden.hash(), tool("a", "read a file").hash());
 }
+
+#[test]
+fn hints_in_meta_can_require_a_user_and_limit_results() {
+    let tool = |meta: Value| {
+        ToolDefinition::read(json!({"name": "a", "inputSchema": {}, "_meta": meta})).unwrap()
+    };
+    let asks = |value: Value| tool(json!({"anthropic/requiresUserInteraction": value}));
+    assert!(asks(json!(true)).requires_user());
+    assert!(!asks(json!("true")).requires_user() && !tool(json!(null)).requires_user());
+    let limit = |value: Value| tool(json!({"anthropic/maxResultSizeChars": value})).output_limit();
+    assert_eq!(limit(json!(120_000)), Some(120_000));
+    assert_eq!((limit(json!(u64::MAX)), limit(json!(0))), (Some(500_000), Some(1_000)));
+    assert_eq!((limit(json!("many")), tool(json!({})).output_limit()), (None, None));
+}

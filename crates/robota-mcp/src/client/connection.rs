@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use reqwest::header::{AUTHORIZATION, HeaderMap};
 use rmcp::model::{ClientRequest, ErrorData, NumberOrString, ProtocolVersion, ServerResult};
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, Peer, PeerRequestOptions,
@@ -16,14 +17,14 @@ use rmcp::transport::Transport;
 use robota_core::error::error_chain;
 use robota_core::tool::Progress;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::handler::Handler;
 use super::host::HostTransport;
 use super::options::McpOptions;
 use super::stdio::{self, StdioState};
 use super::transport::AnyTransport;
-use super::{http, http_client, sse};
+use super::{http, http_client, listen, sse};
 use crate::config::{Endpoint, ProtocolChoice, ServerConfig};
 use crate::error::McpError;
 use crate::oauth::TokenStore;
@@ -33,6 +34,11 @@ use crate::text::clean_line;
 const START_LIMIT: Duration = Duration::from_secs(30);
 /// How long a connection may take to close.
 const CLOSE_LIMIT: Duration = Duration::from_secs(4);
+
+/// The code of an error that asks the user to open addresses first.
+const ADDRESS_FIRST: i32 = -32_042;
+/// At most this many addresses of one error are used.
+const MAX_ADDRESSES: usize = 8;
 
 /// How long a request may take before it fails.
 #[derive(Debug, Clone, Copy)]
@@ -63,6 +69,10 @@ pub(super) struct Connection {
     stdio: Option<StdioState>,
     /// The tokens of logins, and the address that they are for.
     login: Option<(TokenStore, String)>,
+    /// Whether the configuration has its own `Authorization` header.
+    own_header: bool,
+    /// Ends the subscription to changes with the connection.
+    listening: Option<DropGuard>,
 }
 
 impl Connection {
@@ -96,6 +106,15 @@ impl Connection {
         let lifecycle = lifecycle(config.protocol);
         let failed = |problem: String| McpError::Connect { server: config.name.clone(), problem };
         let mut stdio = None;
+        // Read once for all attempts: a command of the configuration may print them.
+        let headers = match &config.endpoint {
+            Endpoint::Http(endpoint) | Endpoint::Sse(endpoint) => {
+                http::headers(endpoint, options).await.map_err(failed)?
+            }
+            Endpoint::Stdio { .. } | Endpoint::Host => HeaderMap::new(),
+        };
+        let own_header = headers.contains_key(AUTHORIZATION);
+        let of_header = |error: McpError| if own_header { error.with_own_header() } else { error };
         let started = match &config.endpoint {
             Endpoint::Stdio { command, args, env } => {
                 let (transport, state) =
@@ -104,43 +123,51 @@ impl Connection {
                 serve(&handler, transport, lifecycle).await
             }
             Endpoint::Http(endpoint) => {
-                let connect =
-                    |lifecycle| http::connect(config, endpoint, options, &handler, lifecycle);
-                match connect(lifecycle).await.map_err(|error| *error)? {
+                let connect = |lifecycle| {
+                    http::connect(config, endpoint, &headers, options, &handler, lifecycle)
+                };
+                match connect(lifecycle).await.map_err(failed)? {
                     // The answer is neither a version nor an error, so the server does not know the
                     // question.
                     Err(ClientInitializeError::ExpectedInitResult(_))
                         if config.protocol == ProtocolChoice::Auto =>
                     {
                         let handshake = self::lifecycle(ProtocolChoice::Legacy);
-                        connect(handshake).await.map_err(|error| *error)?
+                        connect(handshake).await.map_err(failed)?
                     }
                     started => started,
                 }
             }
             Endpoint::Sse(endpoint) => {
-                let transport =
-                    sse::connect(config, endpoint, options).await.map_err(|error| *error)?;
+                let connecting = sse::connect(config, endpoint, headers, options);
+                let transport = connecting.await.map_err(|error| of_header(*error))?;
                 serve(&handler, transport, lifecycle).await
             }
             Endpoint::Host => {
                 let channel = options.host.clone();
                 let channel = channel.ok_or_else(|| failed("there is no host".to_owned()))?;
-                let transport = HostTransport::new(&config.name, channel);
+                let transport =
+                    HostTransport::new(&config.name, channel, options.host_inbox.clone());
                 serve(&handler, transport, lifecycle).await
             }
         };
-        let service = started.map_err(|error| start_error(&config.name, &error, stdio.as_ref()))?;
-        let connection = Self {
+        let service = started
+            .map_err(|error| of_header(start_error(&config.name, &error, stdio.as_ref())))?;
+        let mut connection = Self {
             server: config.name.clone(),
             peer: service.peer().clone(),
             service: tokio::sync::Mutex::new(Some(service)),
             handler,
             stdio,
             login: options.tokens.clone().zip(config.url().map(str::to_owned)),
+            own_header,
+            listening: None,
         };
         let info = connection.info();
         let version = info.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
+        if !has_handshake(&info) {
+            connection.listening = listen::start(&connection.peer, &connection.handler, &info);
+        }
         let mut known = ProtocolVersion::KNOWN_VERSIONS.iter();
         if version.is_empty() || known.any(|known| known.as_str() == version) {
             return Ok(connection);
@@ -158,6 +185,11 @@ impl Connection {
 
     pub(super) fn handler(&self) -> &Handler {
         &self.handler
+    }
+
+    /// Returns the name of the server in the configuration.
+    pub(super) fn server(&self) -> &str {
+        &self.server
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -184,14 +216,9 @@ impl Connection {
         cancel: &CancellationToken,
         progress: Option<&Progress>,
     ) -> Result<Value, McpError> {
-        let server = || self.server.clone();
-        let request: ClientRequest = serde_json::from_value(
-            json!({"method": method, "params": params}),
-        )
-        .map_err(|error| McpError::Invalid {
-            server: server(),
-            problem: format!("{method}: {error}"),
-        })?;
+        let request = json!({"method": method, "params": params});
+        let request: ClientRequest = serde_json::from_value(request)
+            .map_err(|error| self.invalid(format!("{method}: {error}")))?;
         // Progress restarts the idle limit; the total limit holds in any case.
         let options = PeerRequestOptions::with_timeout(limits.idle)
             .reset_timeout_on_progress()
@@ -213,17 +240,30 @@ impl Connection {
             // moment.
             result = handle.await_response() => match result {
                 Ok(ServerResult::CustomResult(result)) => Ok(result.0),
-                Ok(result) => serde_json::to_value(&result).map_err(|error| McpError::Invalid {
-                    server: server(), problem: error.to_string(),
-                }),
+                Ok(result) => {
+                    serde_json::to_value(&result).map_err(|error| self.invalid(error.to_string()))
+                }
                 Err(error) => Err(self.error(error)),
             },
             () = cancel.cancelled() => {
                 // The server may ignore it; its answer is dropped.
                 // In a task of its own, since the caller does not wait for it and may be dropped.
                 tokio::spawn(async move { cancel_request(&peer, id).await });
-                Err(McpError::Cancelled { server: server() })
+                Err(self.cancelled())
             }
+        }
+    }
+
+    /// Asks a server that logs for its messages from warnings on. Without it a server chooses itself.
+    pub(super) async fn ask_for_log(&self) {
+        let info = self.info();
+        if has_handshake(&info)
+            && info.pointer("/capabilities/logging").is_some_and(Value::is_object)
+        {
+            let (params, token) = (json!({"level": "warning"}), CancellationToken::new());
+            // The server works without it too.
+            let limits = RequestLimits::BRIEF;
+            let _ = self.request("logging/setLevel", params, limits, &token, None).await;
         }
     }
 
@@ -240,12 +280,30 @@ impl Connection {
         McpError::TimedOut { server: self.server.clone(), limit }
     }
 
+    /// Returns the error of an answer that does not follow the protocol.
+    pub(super) fn invalid(&self, problem: impl Into<String>) -> McpError {
+        McpError::Invalid { server: self.server.clone(), problem: problem.into() }
+    }
+
+    /// Returns the error of a request that this side cancelled.
+    pub(super) fn cancelled(&self) -> McpError {
+        McpError::Cancelled { server: self.server.clone() }
+    }
+
     fn error(&self, error: ServiceError) -> McpError {
+        let error = self.error_of(error);
+        if self.own_header { error.with_own_header() } else { error }
+    }
+
+    fn error_of(&self, error: ServiceError) -> McpError {
         let server = self.server.clone();
         match error {
-            ServiceError::McpError(ErrorData { code, message, .. }) => {
+            ServiceError::McpError(ErrorData { code, message, data }) => {
                 let message = clean_line(&message, 2_000);
-                McpError::Answer { server, code: code.0, message }
+                match addresses(code.0, data) {
+                    Some(questions) => McpError::NeedsAddress { server, message, questions },
+                    None => McpError::Answer { server, code: code.0, message },
+                }
             }
             ServiceError::Timeout { timeout } => McpError::TimedOut { server, limit: timeout },
             ServiceError::TransportClosed => McpError::Closed { server, problem: self.problem() },
@@ -257,7 +315,9 @@ impl Connection {
                     McpError::Expired { server }
                 } else if text.contains("Insufficient scope") {
                     let scope = http_client::scope(&text);
-                    self.want_rights(scope.as_deref());
+                    if !self.own_header {
+                        self.want_rights(scope.as_deref());
+                    }
                     McpError::NeedsRights { server, scope }
                 } else if text.contains("Auth required") || text.contains("Auth error") {
                     McpError::NeedsLogin { server }
@@ -293,6 +353,23 @@ impl Connection {
             }
         })
     }
+}
+
+/// Returns whether a server has a version of the protocol with a handshake; later ones have other ways to
+/// ask for notifications.
+fn has_handshake(info: &Value) -> bool {
+    let version = info.get("protocolVersion").and_then(Value::as_str);
+    version <= Some(ProtocolVersion::LATEST_WITH_INITIALIZE.as_str())
+}
+
+/// Returns the questions of an error that asks the user to open addresses; none for other errors.
+fn addresses(code: i32, data: Option<Value>) -> Option<Vec<Value>> {
+    let data = data.filter(|_| code == ADDRESS_FIRST)?;
+    let questions = data.get("elicitations").and_then(Value::as_array)?.iter();
+    let with_address =
+        questions.filter(|question| question.get("url").is_some_and(Value::is_string));
+    let questions: Vec<_> = with_address.take(MAX_ADDRESSES).cloned().collect();
+    (!questions.is_empty()).then_some(questions)
 }
 
 /// Does the handshake.

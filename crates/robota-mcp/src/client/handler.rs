@@ -1,7 +1,7 @@
 //! Answers the requests of a server, and receives its notifications.
 #![expect(deprecated, reason = "servers of all published versions use roots, logging and sampling")]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
-    CustomRequest, CustomResult, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorCode,
-    ErrorData, Implementation, ListRootsResult, LoggingMessageNotificationParam,
-    ProgressNotificationParam, ProgressToken, ProtocolVersion, Root, RootsCapabilities,
-    TASKS_EXTENSION_ID,
+    CustomNotification, CustomRequest, CustomResult, ElicitRequestParams, ElicitResult,
+    ElicitationAction, ErrorCode, ErrorData, Implementation, ListRootsResult, LoggingLevel,
+    LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, ProtocolVersion,
+    Root, RootsCapabilities, TASKS_EXTENSION_ID,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use robota_core::tool::Progress;
@@ -32,6 +32,8 @@ const MAX_LOGGED: usize = 1_000;
 const MAX_SAMPLED: usize = 100;
 /// How often a server may ask the user through one connection.
 const MAX_ASKED: usize = 100;
+/// The longest id of a question that is kept, in bytes.
+const MAX_ID: usize = 1_000;
 /// How many questions of a server may be open at the same time.
 const MAX_OPEN: usize = 8;
 /// At most this many messages about a server's requests are shown to the user.
@@ -54,6 +56,10 @@ struct Shared {
     noticed: AtomicUsize,
     /// Notified when the server says that its tools or prompts have changed.
     changed: Notify,
+    /// The questions with addresses of which the server said that the user is done there.
+    done: Mutex<HashSet<String>>,
+    /// Notified when there is one more.
+    one_done: Notify,
 }
 
 impl Handler {
@@ -68,12 +74,35 @@ impl Handler {
             open: Semaphore::new(MAX_OPEN),
             noticed: AtomicUsize::new(0),
             changed: Notify::new(),
+            done: Mutex::default(),
+            one_done: Notify::new(),
         }))
+    }
+
+    /// Notes that the server says that its tools or prompts have changed.
+    pub(super) fn announce_change(&self) {
+        self.0.changed.notify_one();
     }
 
     /// Waits until the server says that its tools or prompts have changed.
     pub(super) async fn changed(&self) {
         self.0.changed.notified().await;
+    }
+
+    /// Waits until the server has said of all these questions that the user is done at their addresses.
+    pub(super) async fn done(&self, questions: &[String]) {
+        loop {
+            // Created before the look, so that no message in between is missed.
+            let next = self.0.one_done.notified();
+            let all = {
+                let done = self.0.done.lock().unwrap_or_else(PoisonError::into_inner);
+                questions.iter().all(|question| done.contains(question))
+            };
+            if all {
+                return;
+            }
+            next.await;
+        }
     }
 
     /// Passes the progress of a request on until the guard is dropped.
@@ -202,6 +231,19 @@ fn elicitation_kind(params: &Value, shows_addresses: bool) -> Result<Elicitation
     Ok(ElicitationKind::Form { form, schema })
 }
 
+/// Returns whether a message of this level concerns the user.
+fn is_error(level: LoggingLevel) -> bool {
+    match level {
+        LoggingLevel::Error
+        | LoggingLevel::Critical
+        | LoggingLevel::Alert
+        | LoggingLevel::Emergency => true,
+        LoggingLevel::Debug | LoggingLevel::Info | LoggingLevel::Notice | LoggingLevel::Warning => {
+            false
+        }
+    }
+}
+
 fn root(folder: &Path) -> Option<Root> {
     let url = url::Url::from_file_path(folder).ok()?;
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -315,16 +357,38 @@ impl ClientHandler for Handler {
         _: NotificationContext<RoleClient>,
     ) {
         if self.0.logged.fetch_add(1, Ordering::Relaxed) < MAX_LOGGED {
-            let data = clean_line(&params.data.to_string(), 1_000);
+            let text = params.data.as_str().map(str::to_owned);
+            let data = clean_line(&text.unwrap_or_else(|| params.data.to_string()), 1_000);
             tracing::debug!(server = %self.0.server, level = ?params.level, "{data}");
+            if is_error(params.level) && !data.is_empty() {
+                self.notice(&format!("it reports: {data}"));
+            }
         }
     }
 
+    async fn on_custom_notification(
+        &self,
+        notification: CustomNotification,
+        _: NotificationContext<RoleClient>,
+    ) {
+        if notification.method != "notifications/elicitation/complete" {
+            return;
+        }
+        let params = notification.params.unwrap_or_default();
+        let Some(id) = params.get("elicitationId").and_then(Value::as_str) else { return };
+        let mut done = self.0.done.lock().unwrap_or_else(PoisonError::into_inner);
+        if done.len() < MAX_ASKED && id.len() <= MAX_ID {
+            done.insert(id.to_owned());
+        }
+        drop(done);
+        self.0.one_done.notify_waiters();
+    }
+
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.0.changed.notify_one();
+        self.announce_change();
     }
 
     async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.0.changed.notify_one();
+        self.announce_change();
     }
 }

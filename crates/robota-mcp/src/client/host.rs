@@ -1,6 +1,7 @@
 //! Servers in the host program: each message is a request to the host, and its answer the reply.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -19,16 +20,53 @@ pub trait HostChannel: Send + Sync {
     async fn send(&self, server: &str, message: Value) -> Result<Value, String>;
 }
 
+/// Messages that servers in the host send by themselves: notifications, and requests to this client.
+/// Clones share them.
+#[derive(Clone, Default)]
+pub struct HostInbox(Arc<Mutex<HashMap<String, mpsc::Sender<Value>>>>);
+
+impl HostInbox {
+    fn senders(&self) -> MutexGuard<'_, HashMap<String, mpsc::Sender<Value>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Passes a message to the connection of a server. It never waits.
+    ///
+    /// # Errors
+    /// If the server is not connected, or sends faster than its messages are handled.
+    pub(super) fn push(&self, server: &str, message: Value) -> Result<(), &'static str> {
+        let sender = self.senders().get(server).cloned();
+        match sender.map(|sender| sender.try_send(message)) {
+            Some(Ok(())) => Ok(()),
+            Some(Err(mpsc::error::TrySendError::Full(_))) => Err("it sends too many messages"),
+            Some(Err(mpsc::error::TrySendError::Closed(_))) | None => Err("it is not connected"),
+        }
+    }
+}
+
 /// The transport to one server in the host.
 pub(super) struct HostTransport {
     server: String,
     channel: Arc<dyn HostChannel>,
     received: (mpsc::Sender<Value>, mpsc::Receiver<Value>),
+    inbox: HostInbox,
 }
 
 impl HostTransport {
-    pub(super) fn new(server: &str, channel: Arc<dyn HostChannel>) -> Self {
-        Self { server: server.to_owned(), channel, received: mpsc::channel(64) }
+    pub(super) fn new(server: &str, channel: Arc<dyn HostChannel>, inbox: HostInbox) -> Self {
+        let received = mpsc::channel(64);
+        inbox.senders().insert(server.to_owned(), received.0.clone());
+        Self { server: server.to_owned(), channel, received, inbox }
+    }
+}
+
+impl Drop for HostTransport {
+    fn drop(&mut self) {
+        let mut senders = self.inbox.senders();
+        // A later connection to the same server has replaced it.
+        if senders.get(&self.server).is_some_and(|sender| sender.same_channel(&self.received.0)) {
+            senders.remove(&self.server);
+        }
     }
 }
 

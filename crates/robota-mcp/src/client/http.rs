@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, RoleClient, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::SseRetryPolicy;
@@ -19,7 +19,6 @@ use super::http_client::HttpClient;
 use super::link::MAX_MESSAGE;
 use super::options::McpOptions;
 use crate::config::{HttpEndpoint, ServerConfig};
-use crate::error::McpError;
 use crate::oauth::{self, StoredToken};
 
 /// How long a connection may take to be established.
@@ -66,13 +65,12 @@ pub(crate) fn client() -> Result<reqwest::Client, String> {
 pub(super) async fn connect(
     config: &ServerConfig,
     endpoint: &HttpEndpoint,
+    headers: &HeaderMap,
     options: &McpOptions,
     handler: &Handler,
     lifecycle: ClientLifecycleMode,
-) -> Result<Result<RunningService<RoleClient, Handler>, ClientInitializeError>, Box<McpError>> {
-    let failed = |problem| Box::new(McpError::Connect { server: config.name.clone(), problem });
-    let client = client().map_err(failed)?;
-    let headers = headers(endpoint, options).await.map_err(failed)?;
+) -> Result<Result<RunningService<RoleClient, Handler>, ClientInitializeError>, String> {
+    let client = client()?;
     let mut settings = StreamableHttpClientTransportConfig::with_uri(endpoint.url.as_str())
         .max_sse_event_size(MAX_MESSAGE)
         // The library would repeat the call by itself. A call that may have run is repeated only by
@@ -83,7 +81,7 @@ pub(super) async fn connect(
         .iter()
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect::<HashMap<HeaderName, HeaderValue>>();
-    let token = login(config, options, &headers).await.map_err(failed)?;
+    let token = login(config, options, headers).await?;
     let transport =
         StreamableHttpClientTransport::with_client(HttpClient { client, token }, settings);
     Ok(serve(handler, transport, lifecycle).await)
@@ -96,9 +94,8 @@ pub(super) async fn login(
     options: &McpOptions,
     headers: &HeaderMap,
 ) -> Result<Option<StoredToken>, String> {
-    let own_authorization = headers.contains_key(reqwest::header::AUTHORIZATION);
     match &options.tokens {
-        Some(tokens) if !own_authorization => {
+        Some(tokens) if !headers.contains_key(AUTHORIZATION) => {
             let login = oauth::stored_login(config, tokens).await;
             Ok(login.map_err(|error| error.to_string())?.map(StoredToken::new))
         }

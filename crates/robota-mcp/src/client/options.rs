@@ -8,7 +8,7 @@ use robota_exec::{Environment, Supervisor};
 use serde_json::Value;
 
 use super::form::Form;
-use super::host::HostChannel;
+use super::host::{HostChannel, HostInbox};
 use super::sampling::Sampler;
 use crate::oauth::TokenStore;
 use crate::store::CatalogStore;
@@ -30,6 +30,8 @@ pub struct McpOptions {
     pub tokens: Option<TokenStore>,
     /// Reaches the servers in the host program; none if there is no host.
     pub host: Option<Arc<dyn HostChannel>>,
+    /// Receives what servers in the host program send by themselves.
+    pub host_inbox: HostInbox,
     /// Answers questions of servers; none declines them.
     pub elicitor: Option<Arc<dyn Elicitor>>,
     /// Lets servers use the model of the user, those whose configuration allows it; none refuses.
@@ -51,6 +53,7 @@ impl McpOptions {
             catalogs: None,
             tokens: None,
             host: None,
+            host_inbox: HostInbox::default(),
             elicitor: None,
             sampler: None,
             on_notice: Arc::new(|_| {}),

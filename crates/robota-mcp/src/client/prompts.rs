@@ -6,10 +6,11 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::connection::RequestLimits;
+use super::rounds::Rounds;
 use super::server::Server;
-use crate::catalog::PromptDefinition;
+use crate::catalog::{PromptArgument, PromptDefinition};
 use crate::error::McpError;
-use crate::names::server_part;
+use crate::names::{prompt_names, shown};
 
 /// A prompt of a server, as a command: `/mcp__server__prompt argument …`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,24 +27,24 @@ pub struct PromptCommand {
 
 /// Returns the prompts of a server.
 pub(super) fn commands(server: &Arc<Server>) -> Vec<PromptCommand> {
-    let command = |definition: PromptDefinition| {
-        let characters = definition.name.chars();
-        // A slash command ends at the first space.
-        let part: String = characters.map(|it| if it.is_whitespace() { '_' } else { it }).collect();
-        let hints: Vec<_> = definition
-            .arguments
-            .iter()
-            .map(|it| if it.required { format!("<{}>", it.name) } else { format!("[{}]", it.name) })
-            .collect();
+    let prompts = server.prompts();
+    let names: Vec<_> = prompts.iter().map(|prompt| prompt.name.as_str()).collect();
+    let names = prompt_names(server.name(), &names);
+    let command = |(name, definition): (String, PromptDefinition)| {
+        let hint = |argument: &PromptArgument| {
+            let shown = shown(&argument.name);
+            if argument.required { format!("<{shown}>") } else { format!("[{shown}]") }
+        };
+        let hints: Vec<_> = definition.arguments.iter().map(hint).collect();
         PromptCommand {
-            name: format!("mcp__{}__{part}", server_part(server.name())),
+            name,
             description: definition.description.clone(),
             argument_hint: hints.join(" "),
             server: server.name().to_owned(),
             definition,
         }
     };
-    server.prompts().into_iter().map(command).collect()
+    names.into_iter().zip(prompts).map(command).collect()
 }
 
 /// Returns the text of a prompt.
@@ -72,14 +73,20 @@ pub(super) async fn get(
         }
         rest = more;
     }
-    let connection = server.connection().await?;
-    let params = json!({"name": name, "arguments": given});
-    let token = CancellationToken::new();
-    let result =
-        connection.request("prompts/get", params, RequestLimits::SHORT, &token, None).await?;
+    let connection = &server.connection().await?;
+    let params = [("name", json!(name)), ("arguments", Value::Object(given))];
+    let params = params.map(|(key, value)| (key.to_owned(), value)).into_iter().collect();
+    let (limits, cancel) = (RequestLimits::SHORT, &CancellationToken::new());
+    let rounds = Rounds { connection, limits, cancel, progress: None };
+    let result = rounds.request("prompts/get", params).await?;
     let messages = result.get("messages").and_then(Value::as_array).into_iter().flatten();
     let texts: Vec<_> = messages.filter_map(|message| text(message.get("content")?)).collect();
-    Ok(texts.join("\n\n"))
+    let text = texts.join("\n\n");
+    // A model that gets an empty prompt answers something that the user did not ask for.
+    if text.trim().is_empty() {
+        return Err(connection.invalid(format!("its prompt `{}` has no text", shown(name))));
+    }
+    Ok(text)
 }
 
 fn text(content: &Value) -> Option<String> {

@@ -1,13 +1,19 @@
 //! The tools that list and read resources of servers.
 
+use std::sync::Arc;
+
 use robota_core::permission::Class;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::connection::RequestLimits;
+use super::rounds::Rounds;
+use super::server::Server;
 use super::servers::McpServers;
 use super::session_tools::{LIST_RESOURCES, READ_RESOURCE};
 use super::{list, outcome};
+use crate::error::McpError;
 use crate::text::clean_line;
 
 /// At most this many resources are listed.
@@ -40,23 +46,19 @@ impl Tool for ListResources {
         &self.spec
     }
 
-    async fn run(&self, input: Value, _: ToolContext) -> ToolOutcome {
+    async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
         let wanted = input.get("server").and_then(Value::as_str);
-        let mut lines = Vec::new();
-        for server in self.servers.all() {
-            if !server.has_resources() || wanted.is_some_and(|wanted| wanted != server.name()) {
-                continue;
-            }
-            let listed = match server.connection().await {
-                Ok(connection) => list::list(&connection, "resources/list", "resources").await,
-                Err(error) => Err(error),
-            };
-            match listed {
-                Ok(listed) => lines.extend(listed.items.iter().map(|it| line(server.name(), it))),
-                // One server that fails must not hide the resources of the others.
-                Err(error) => lines.push(error.to_string()),
-            }
-        }
+        let servers = match wanted {
+            Some(name) => self.servers.find(name).into_iter().collect(),
+            None => self.servers.all(),
+        };
+        let servers = servers.iter().filter(|server| server.has_resources());
+        // All at once: a server that does not answer must not delay the others.
+        let listing = futures::future::join_all(servers.map(lines_of));
+        let Some(lists) = context.scope.cancel.run_until_cancelled(listing).await else {
+            return ToolOutcome::not_run("cancelled", "the call was cancelled");
+        };
+        let mut lines = lists.concat();
         let more = lines.len().saturating_sub(MAX_LISTED);
         lines.truncate(MAX_LISTED);
         if more > 0 {
@@ -72,10 +74,53 @@ impl Tool for ListResources {
     }
 }
 
-fn line(server: &str, resource: &Value) -> String {
+/// Lists the resources of a server, and the templates of addresses.
+async fn lines_of(server: &Arc<Server>) -> Vec<String> {
+    let connection = match server.connection().await {
+        Ok(connection) => connection,
+        // One server that fails must not hide the resources of the others.
+        Err(error) => return vec![error.to_string()],
+    };
+    let (resources, templates) = tokio::join!(
+        list::list(&connection, "resources/list", "resources"),
+        list::list(&connection, "resources/templates/list", "resourceTemplates"),
+    );
+    let mut lines = Vec::new();
+    match resources {
+        Ok(listed) => lines.extend(listed.items.iter().map(|it| line(server.name(), it, "uri"))),
+        Err(error) => lines.push(error.to_string()),
+    }
+    match templates {
+        Ok(listed) => {
+            let templates = listed.items.iter().map(|it| line(server.name(), it, "uriTemplate"));
+            lines.extend(templates.map(|line| line + " (template: replace what is in braces)"));
+        }
+        // Servers need not have templates.
+        Err(McpError::Answer { .. }) => {}
+        Err(error) => lines.push(error.to_string()),
+    }
+    lines
+}
+
+fn line(server: &str, resource: &Value, address: &str) -> String {
     let text =
         |key: &str| clean_line(resource.get(key).and_then(Value::as_str).unwrap_or_default(), 300);
-    format!("{server}: {} {} {}", text("uri"), text("name"), text("description")).trim().to_owned()
+    format!("{server}: {} {} {}", text(address), text("name"), text("description"))
+        .trim()
+        .to_owned()
+}
+
+/// Reads a resource, and returns the result of the server.
+pub(super) async fn read(
+    server: &Arc<Server>,
+    uri: &str,
+    limits: RequestLimits,
+    cancel: &CancellationToken,
+) -> Result<Value, McpError> {
+    let connection = &server.connection_until(cancel).await?;
+    let params = std::iter::once(("uri".to_owned(), json!(uri))).collect();
+    let rounds = Rounds { connection, limits, cancel, progress: None };
+    rounds.request("resources/read", params).await
 }
 
 pub(super) struct ReadResource {
@@ -114,26 +159,9 @@ impl Tool for ReadResource {
             let text = format!("there is no MCP server `{}`", text("server"));
             return ToolOutcome::not_run("not_found", text);
         };
-        let result = match server.connection().await {
-            Ok(connection) => {
-                let params = json!({"uri": text("uri")});
-                let (limits, cancel) = (RequestLimits::CALL, &context.scope.cancel);
-                connection.request("resources/read", params, limits, cancel, None).await
-            }
-            Err(error) => Err(error),
-        };
-        match result {
-            Ok(result) => {
-                let contents = result.get("contents").and_then(Value::as_array);
-                let mut blocks = Vec::new();
-                for content in contents.into_iter().flatten().take(100) {
-                    blocks.extend(outcome::resource(content, &*context.scope.blobs).await);
-                }
-                if blocks.is_empty() {
-                    return ToolOutcome::ok("[the resource is empty]");
-                }
-                ToolOutcome { content: blocks, ..ToolOutcome::ok("") }
-            }
+        let (limits, cancel) = (RequestLimits::CALL, &context.scope.cancel);
+        match read(&server, text("uri"), limits, cancel).await {
+            Ok(result) => outcome::from_resource(&result, &*context.scope.blobs).await,
             Err(error) => outcome::failed(&error),
         }
     }

@@ -103,14 +103,20 @@ impl Tool for ToolSearch {
         let query = input.get("query").and_then(Value::as_str).unwrap_or_default();
         let limit = input.get("max_results").and_then(Value::as_u64);
         let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(DEFAULT_RESULTS);
-        tokio::select! {
-            // A search right after the start would otherwise find nothing of servers that are still
-            // starting.
-            _ = self.tools.servers().settled(START_WAIT) => {}
-            () = context.scope.cancel.cancelled() => {}
+        let limit = limit.clamp(1, MAX_RESULTS);
+        let servers = self.tools.servers();
+        servers.start_unknown();
+        let mut all = self.tools.all();
+        // Tools that are known must not wait for a server that is still starting. A search right after the
+        // start would otherwise find nothing.
+        if is_missing(query, &all) {
+            tokio::select! {
+                _ = servers.settled(START_WAIT) => {}
+                () = context.scope.cancel.cancelled() => {}
+            }
+            all = self.tools.all();
         }
-        let all = self.tools.all();
-        let found = find(query, &all, limit.clamp(1, MAX_RESULTS));
+        let found = find(query, &all, limit);
         if found.is_empty() {
             let failed: Vec<_> = self
                 .tools
@@ -133,17 +139,41 @@ impl Tool for ToolSearch {
             });
             tool.to_string()
         });
-        ToolOutcome::ok(described.collect::<Vec<_>>().join("\n"))
+        let mut lines: Vec<_> = described.collect();
+        let starting = servers.all().into_iter().filter(|server| server.is_starting());
+        let starting: Vec<_> = starting.map(|server| server.name().to_owned()).collect();
+        if !starting.is_empty() {
+            lines.push(format!(
+                "[still starting: {}; their tools are not searched yet]",
+                starting.join(", ")
+            ));
+        }
+        ToolOutcome::ok(lines.join("\n"))
+    }
+}
+
+/// Returns the names of a query that asks for tools by name; none if it has words.
+fn selected(query: &str) -> Option<Vec<&str>> {
+    let names = query.trim().strip_prefix("select:")?;
+    Some(names.split(',').map(str::trim).filter(|name| !name.is_empty()).collect())
+}
+
+fn is_named((_, (spec, definition)): &Found, name: &str) -> bool {
+    name == spec.name || name == definition.name()
+}
+
+/// Returns whether a tool that a query names, or anything that it could mean, is not known.
+fn is_missing(query: &str, all: &[Found]) -> bool {
+    match selected(query) {
+        Some(names) => names.iter().any(|name| !all.iter().any(|tool| is_named(tool, name))),
+        None => find(query, all, 1).is_empty(),
     }
 }
 
 /// Returns the tools that fit a query best, best first.
 pub(super) fn find<'a>(query: &str, all: &'a [Found], limit: usize) -> Vec<&'a Found> {
-    if let Some(names) = query.trim().strip_prefix("select:") {
-        let names: Vec<_> = names.split(',').map(str::trim).collect();
-        let named = all.iter().filter(|(_, (spec, definition))| {
-            names.iter().any(|name| *name == spec.name || *name == definition.name())
-        });
+    if let Some(names) = selected(query) {
+        let named = all.iter().filter(|tool| names.iter().any(|name| is_named(tool, name)));
         return named.take(MAX_RESULTS).collect();
     }
     let documents: Vec<_> =

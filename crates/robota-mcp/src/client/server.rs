@@ -15,6 +15,7 @@ use super::options::McpOptions;
 use crate::catalog::{Catalog, PromptDefinition, ToolChanges, ToolDefinition};
 use crate::config::{Endpoint, ServerConfig};
 use crate::error::McpError;
+use crate::review::ChangeReview;
 
 /// A server that failed this often within [`FAILURE_PERIOD`] is not started again.
 const MAX_FAILURES: usize = 3;
@@ -80,6 +81,15 @@ pub struct ToolChangesReport {
     pub instructions: bool,
 }
 
+/// What an approval changed.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Approved {
+    /// The names of what changed.
+    pub changes: ToolChanges,
+    /// What was approved, in full; none if nothing needed approval.
+    pub review: Option<ChangeReview>,
+}
+
 /// The instructions of a server for models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerInstructions {
@@ -132,6 +142,15 @@ struct State {
     problem: Option<String>,
     /// Cancels a start in progress. A child of the server's `stop`, replaced when it is used.
     cancel_start: CancellationToken,
+}
+
+impl State {
+    fn review(&self) -> Option<ChangeReview> {
+        if !self.changes.need_approval() {
+            return None;
+        }
+        ChangeReview::between(self.approved.as_ref()?, self.live.as_ref()?)
+    }
 }
 
 impl Server {
@@ -287,7 +306,9 @@ impl Server {
             let connection = Arc::new(Connection::open(&self.config, &self.options).await?);
             // A connection whose lists cannot be read is a failed start, since nothing of the
             // server could be offered.
-            self.refresh(&connection).await.map(|()| connection)
+            self.refresh(&connection).await?;
+            connection.ask_for_log().await;
+            Ok(connection)
         });
         // A server that never answers must not delay the end of the session until its time limit.
         let opened = cancelled.run_until_cancelled(opening).await;
@@ -324,6 +345,18 @@ impl Server {
                 Err(error)
             }
         }
+    }
+
+    /// Returns the connection like [`Server::connection`], unless the call that needs it is cancelled.
+    pub(super) async fn connection_until(
+        self: &Arc<Self>,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<Connection>, McpError> {
+        let connected = cancel.run_until_cancelled(self.connection()).await;
+        connected.unwrap_or_else(|| {
+            let problem = "the call was cancelled".to_owned();
+            Err(McpError::Connect { server: self.config.name.clone(), problem })
+        })
     }
 
     /// Returns how long to wait before the next start.
@@ -432,21 +465,33 @@ impl Server {
         self.changes.announce();
     }
 
-    /// Approves the tools that the server has now.
-    pub(super) fn approve(&self) -> Result<ToolChanges, std::io::Error> {
-        // What is approved is what the server has at this moment and `robota mcp get` has shown; a
-        // change that arrives later asks again.
-        let (catalog, changes) = {
+    /// Returns what waits for the approval of the user.
+    pub(super) fn review(&self) -> Option<ChangeReview> {
+        self.state().review()
+    }
+
+    /// Approves what the server offers now; with the hash of a review only if it is the same.
+    pub(super) fn approve(&self, reviewed: Option<&str>) -> Result<Approved, McpError> {
+        let (catalog, approved) = {
             let mut state = self.state();
-            let Some(live) = state.live.clone() else { return Ok(ToolChanges::default()) };
+            let review = state.review();
+            let is_other = |review: &ChangeReview| reviewed.is_some_and(|it| it != review.hash);
+            if review.as_ref().is_some_and(is_other) {
+                return Err(McpError::NotAsReviewed { server: self.config.name.clone() });
+            }
+            let Some(live) = state.live.clone() else { return Ok(Approved::default()) };
             state.approved = Some(live.clone());
-            (live, std::mem::take(&mut state.changes))
+            (live, Approved { changes: std::mem::take(&mut state.changes), review })
         };
         if let Some(store) = &self.options.catalogs {
-            store.save(self.config.identity(), &catalog)?;
+            let saved = store.save(self.config.identity(), &catalog);
+            saved.map_err(|error| McpError::Invalid {
+                server: self.config.name.clone(),
+                problem: format!("the approval cannot be stored: {error}"),
+            })?;
         }
         self.changes.announce();
-        Ok(changes)
+        Ok(approved)
     }
 
     /// Forgets earlier failures, so that the server is started again. One that is turned off stays

@@ -3,7 +3,9 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use robota_core::blob::{Blobs, NoBlobs};
+use robota_core::message::ResultBlock;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::call::McpCall;
@@ -11,12 +13,14 @@ use super::connection::RequestLimits;
 use super::options::McpOptions;
 use super::outcome;
 use super::prompts::{self, PromptCommand};
-use super::server::{Changes, Server, ServerInstructions, ServerReport, ServerStatus};
+use super::resources;
+use super::server::{Approved, Changes, Server, ServerInstructions, ServerReport, ServerStatus};
 use super::session_tools::SessionTools;
-use crate::catalog::{ToolChanges, ToolDefinition};
+use crate::catalog::ToolDefinition;
 use crate::config::{Endpoint, ServerConfig};
 use crate::error::McpError;
 use crate::names::server_part;
+use crate::review::ChangeReview;
 
 /// All servers of a session. Clones share them; when the last clone is dropped they end.
 #[derive(Clone)]
@@ -223,16 +227,19 @@ impl McpServers {
         self.all().iter().filter_map(|server| server.instructions()).collect()
     }
 
-    /// Approves what a connected server offers now, and returns what changed.
+    /// Returns what waits for the approval of the user; none if there is nothing, or no such server.
+    #[must_use]
+    pub fn review(&self, name: &str) -> Option<ChangeReview> {
+        self.find(name)?.review()
+    }
+
+    /// Approves what a connected server offers now. With the hash of a [`ChangeReview`] only what it
+    /// showed is approved.
     ///
     /// # Errors
-    /// If there is no such server or the approval cannot be stored.
-    pub fn approve(&self, name: &str) -> Result<ToolChanges, McpError> {
-        let server = self.named(name)?;
-        server.approve().map_err(|error| McpError::Invalid {
-            server: name.to_owned(),
-            problem: format!("the approval cannot be stored: {error}"),
-        })
+    /// If there is no such server, it is not as it was reviewed, or the approval cannot be stored.
+    pub fn approve(&self, name: &str, reviewed: Option<&str>) -> Result<Approved, McpError> {
+        self.named(name)?.approve(reviewed)
     }
 
     /// Ends the connection of a server and connects again.
@@ -271,22 +278,34 @@ impl McpServers {
     /// If the server cannot be reached or does not have the resource.
     pub async fn read_resource(&self, server: &str, uri: &str) -> Result<Value, McpError> {
         let server = self.named(server)?;
-        let connection = server.connection().await?;
-        let (params, token) = (json!({"uri": uri}), CancellationToken::new());
-        let limits = RequestLimits::SHORT;
-        connection.request("resources/read", params, limits, &token, None).await
+        resources::read(&server, uri, RequestLimits::SHORT, &CancellationToken::new()).await
     }
 
-    /// Returns the content of a resource as text, for a mention in a prompt.
+    /// Returns the content of a resource, for a mention in a prompt. Images, and what models cannot read,
+    /// are stored in `blobs`.
     ///
     /// # Errors
     /// If the server cannot be reached or does not have the resource.
-    pub async fn resource_text(&self, server: &str, uri: &str) -> Result<String, McpError> {
+    pub async fn resource_content(
+        &self,
+        server: &str,
+        uri: &str,
+        blobs: &dyn Blobs,
+    ) -> Result<Vec<ResultBlock>, McpError> {
         let result = self.read_resource(server, uri).await?;
-        let contents = result.get("contents").and_then(Value::as_array);
-        let texts = contents.into_iter().flatten();
-        let texts = texts.filter_map(|content| content.get("text").and_then(Value::as_str));
-        Ok(texts.collect::<Vec<_>>().join("\n"))
+        Ok(outcome::of_resource(&result, blobs).await)
+    }
+
+    /// Takes a message that a server in the host program sends by itself: a notification, or a request
+    /// whose answer goes to the host like other messages.
+    ///
+    /// # Errors
+    /// If the server is not connected, or sends faster than its messages are handled.
+    pub fn receive_from_host(&self, server: &str, message: Value) -> Result<(), McpError> {
+        self.options.host_inbox.push(server, message).map_err(|problem| McpError::Connect {
+            server: server.to_owned(),
+            problem: problem.to_owned(),
+        })
     }
 
     /// Calls a tool for this program itself, not for a model.
@@ -307,7 +326,7 @@ impl McpServers {
 
     /// Returns the text of the result of [`McpServers::call`].
     pub async fn result_text(result: &Value) -> String {
-        outcome::from_result(result, &robota_core::blob::NoBlobs).await.text()
+        outcome::from_result(result, &NoBlobs).await.text()
     }
 
     /// Returns the tools for one session.

@@ -58,12 +58,12 @@ impl Requests {
 pub(super) async fn connect(
     config: &ServerConfig,
     endpoint: &HttpEndpoint,
+    headers: HeaderMap,
     options: &McpOptions,
 ) -> Result<SseTransport, Box<McpError>> {
     let failed =
         |problem: String| Box::new(McpError::Connect { server: config.name.clone(), problem });
     let client = http::client().map_err(failed)?;
-    let headers = http::headers(endpoint, options).await.map_err(failed)?;
     let base = Url::parse(&endpoint.url).map_err(|error| failed(error.to_string()))?;
     let token = http::login(config, options, &headers).await.map_err(failed)?;
     let requests = Requests { client, headers, token };

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use robota_core::tool::Progress;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::call::McpCall;
 use super::connection::{Connection, RequestLimits};
+use super::rounds::{Rounds, answer};
 use crate::error::McpError;
 use crate::text::clean_line;
 
@@ -18,16 +17,10 @@ const POLL: Duration = Duration::from_secs(1);
 const POLL_LIMITS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(30));
 
 /// Waits for the result of a task. `started` is the answer that named the task.
-pub(super) async fn finish(
-    call: &McpCall,
-    connection: &Connection,
-    started: &Value,
-    limits: RequestLimits,
-    cancel: &CancellationToken,
-    progress: Option<&Progress>,
-) -> Result<Value, McpError> {
+pub(super) async fn finish(rounds: &Rounds<'_>, started: &Value) -> Result<Value, McpError> {
+    let Rounds { connection, limits, cancel, progress } = *rounds;
     let id = started.get("taskId").and_then(Value::as_str);
-    let id = id.ok_or_else(|| call.invalid("a task without an id"))?.to_owned();
+    let id = id.ok_or_else(|| connection.invalid("a task without an id"))?.to_owned();
     let params = json!({"taskId": id});
     let deadline = Instant::now() + limits.total;
     let mut state = started.clone();
@@ -43,19 +36,18 @@ pub(super) async fn finish(
         match state.get("status").and_then(Value::as_str).unwrap_or_default() {
             "completed" => {
                 let result = state.get("result").cloned();
-                return result.ok_or_else(|| call.invalid("a task that ended without a result"));
+                return result
+                    .ok_or_else(|| connection.invalid("a task that ended without a result"));
             }
-            "failed" => return Err(failure(call, state.get("error"))),
-            "cancelled" => {
-                return Err(McpError::Cancelled { server: call.server.name().to_owned() });
-            }
+            "failed" => return Err(failure(connection, state.get("error"))),
+            "cancelled" => return Err(connection.cancelled()),
             "input_required" => {
                 let asked = unanswered(state.get("inputRequests"), &answered);
                 if !asked.is_empty() {
                     // Noted before the answer is sent: the state may still list the question when
                     // it is read next, and the user must not be asked twice.
                     answered.extend(asked.keys().cloned());
-                    let answers = call.answer(connection, Some(&Value::Object(asked))).await?;
+                    let answers = answer(connection, Some(&Value::Object(asked))).await?;
                     let params = json!({"taskId": id, "inputResponses": answers});
                     let limits = RequestLimits::SHORT;
                     connection.request("tasks/update", params, limits, cancel, None).await?;
@@ -64,19 +56,15 @@ pub(super) async fn finish(
             "working" => {}
             other => {
                 let other = clean_line(other, 100);
-                return Err(call.invalid(&format!("a task with the status `{other}`")));
+                return Err(connection.invalid(format!("a task with the status `{other}`")));
             }
         }
         let wait = state.get("pollIntervalMs").and_then(Value::as_u64);
         // A server must make this client neither spin nor sleep for an hour.
         let wait = wait.map_or(POLL, Duration::from_millis).clamp(POLL_LIMITS.0, POLL_LIMITS.1);
         let stop = tokio::select! {
-            () = cancel.cancelled() => {
-                Some(McpError::Cancelled { server: call.server.name().to_owned() })
-            }
-            () = tokio::time::sleep_until(deadline) => Some(McpError::TimedOut {
-                server: call.server.name().to_owned(), limit: limits.total,
-            }),
+            () = cancel.cancelled() => Some(connection.cancelled()),
+            () = tokio::time::sleep_until(deadline) => Some(connection.timed_out(limits.total)),
             () = tokio::time::sleep(wait) => None,
         };
         if let Some(error) = stop {
@@ -97,12 +85,12 @@ fn unanswered(requests: Option<&Value>, answered: &[String]) -> Map<String, Valu
     open.map(|(key, request)| (key.clone(), request.clone())).collect()
 }
 
-fn failure(call: &McpCall, error: Option<&Value>) -> McpError {
+fn failure(connection: &Connection, error: Option<&Value>) -> McpError {
     let field = |key: &str| error.and_then(|error| error.get(key));
     let code = field("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
     let message = field("message").and_then(Value::as_str).unwrap_or("the task failed");
     McpError::Answer {
-        server: call.server.name().to_owned(),
+        server: connection.server().to_owned(),
         code: code.unwrap_or(-32_603),
         message: clean_line(message, 2_000),
     }

@@ -70,6 +70,14 @@ impl Tool for McpTool {
         Err(InvalidInput("the arguments must be an object".to_owned()))
     }
 
+    fn always_asks(&self) -> bool {
+        self.call.definition.requires_user()
+    }
+
+    fn output_limit(&self) -> Option<usize> {
+        self.call.definition.output_limit()
+    }
+
     fn timeout(&self) -> Option<Duration> {
         // The connection has its own limits, which progress extends.
         Some(Duration::from_secs(2 * 3_600))

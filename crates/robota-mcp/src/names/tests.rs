@@ -33,3 +33,15 @@ fn names_that_become_equal_are_made_distinct_in_any_order() {
     assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), 3);
     assert_eq!((&names[0], &names[1], &names[2]), (&other[1], &other[2], &other[0]));
 }
+
+#[test]
+fn names_of_prompts_are_commands() {
+    let given = ["code/review", "sum(x)", "two words", "code_review", "größe.v1:a", "/", ""];
+    let names = prompt_names("my srv", &given);
+    assert_eq!(names[1..3], ["mcp__my_srv__sum_x_", "mcp__my_srv__two_words"]);
+    assert_eq!(names[4], "mcp__my_srv__größe.v1:a", "what can be typed stays");
+    assert!(names.iter().all(|name| name.chars().all(in_command)), "{names:?}");
+    assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), given.len(), "{names:?}");
+    assert_eq!(names[0], "mcp__my_srv__code_review");
+    assert!(names[3].starts_with("mcp__my_srv__code_review_"), "{}", names[3]);
+}

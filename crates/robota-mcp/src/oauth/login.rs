@@ -30,6 +30,12 @@ pub enum LoginError {
     /// The server has no address to log in to.
     #[error("the MCP server `{0}` is not reached by HTTP, so there is no login")]
     NoAddress(String),
+    /// The server has an own header, which would be used instead of the login.
+    #[error(
+        "the configuration of the MCP server `{0}` has its own `Authorization` header, which is used \
+         instead of a login; remove the header first"
+    )]
+    OwnHeader(String),
     /// The redirect address cannot be used.
     #[error("cannot wait for the browser at port {port}: {problem}")]
     Redirect {
@@ -78,6 +84,9 @@ pub async fn start_login(config: &ServerConfig, tokens: &TokenStore) -> Result<L
 
 async fn start(config: &ServerConfig, tokens: &TokenStore) -> Result<Login, LoginError> {
     let Some(url) = config.url() else { return Err(LoginError::NoAddress(config.name.clone())) };
+    if config.has_authorization_header() {
+        return Err(LoginError::OwnHeader(config.name.clone()));
+    }
     // Bound before the registration, which names the port.
     let redirect = Redirect::listen(config.oauth.callback_port.unwrap_or(0)).await?;
     let mut manager = manager(url).await?;

@@ -86,3 +86,54 @@ fn large_schemas_lose_descriptions_and_huge_ones_are_refused() {
     assert_eq!(found["properties"]["p7"], json!({"type": "string"}));
     assert!(for_models(&of(1_900, 1)).unwrap_err().contains("at most"));
 }
+
+/// Returns 900 properties that refer to one definition.
+fn referring(definition: Value) -> Value {
+    let each = (0..900).map(|number| (format!("p{number}"), json!({"$ref": "#/$defs/x"})));
+    let properties: Map<_, _> = each.collect();
+    json!({"type": "object", "properties": properties, "$defs": {"x": definition}})
+}
+
+#[test]
+fn references_to_a_long_text_do_not_multiply_it() {
+    // As produced text this would be 900 times 200 KB.
+    let long = "x".repeat(200_000);
+    for definition in [
+        json!({"type": "string", "pattern": long}),
+        json!({"type": long}),
+        json!({"type": [long, "string"]}),
+        json!({"enum": [long]}),
+        json!({"const": {"a": [long]}}),
+        json!({"default": {long.clone(): 1}}),
+        json!({"properties": {long.clone(): {}}}),
+        json!({"required": [long]}),
+        json!({"anyOf": vec![json!(true); 100_000]}),
+    ] {
+        let error = for_models(&referring(definition)).unwrap_err();
+        assert!(error.contains("more than 262144 bytes"), "{error}");
+    }
+    // Descriptions are left out before the schema counts as too large.
+    let found = projected(referring(json!({"type": "string", "description": long})));
+    assert_eq!(found["properties"]["p7"], json!({"type": "string"}));
+}
+
+#[test]
+fn groups_at_the_root_keep_what_is_always_required_and_describe_the_rest() {
+    let found = projected(json!({
+        "description": "Finds a person.",
+        "properties": {"limit": {"type": "integer"}}, "required": ["limit"],
+        "allOf": [
+            {"properties": {"a": {"type": "string"}}, "required": ["a", "limit"]},
+            {"properties": {"b": {"type": "string"}}, "required": ["b"]},
+        ],
+        "oneOf": [
+            {"properties": {"name": {"type": "string"}, "town": {"type": "string"}}, "required": ["name", "town"]},
+            {"properties": {"id": {"type": "integer"}}, "required": ["id"]},
+        ],
+    }));
+    assert_eq!(found["required"], json!(["limit", "a", "b"]));
+    let description = "Finds a person.\nGive exactly one of: `name` and `town`; `id`.";
+    assert_eq!(found["description"], description);
+    let names: Vec<_> = found["properties"].as_object().unwrap().keys().collect();
+    assert_eq!(names.len(), 6, "{names:?}");
+}

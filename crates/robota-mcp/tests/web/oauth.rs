@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use robota_exec::Supervisor;
 use robota_mcp::McpError;
-use robota_mcp::client::{McpOptions, McpServers};
+use robota_mcp::client::{McpOptions, McpServers, ServerStatus};
 use robota_mcp::config::ServerConfig;
 use robota_mcp::oauth::{TokenStore, start_login};
 use serde_json::{Value, json};
@@ -356,4 +356,38 @@ async fn a_configured_document_describes_the_client_instead_of_a_registration() 
         "type": "http", "url": "https://a/mcp", "oauth": {"clientMetadataUrl": "http://b/x.json"},
     });
     assert!(parse(&insecure).is_err());
+}
+
+#[tokio::test]
+async fn a_refused_header_of_the_configuration_does_not_lead_to_a_login() {
+    for (kind, path) in [("http", "/mcp"), ("sse", "/sse")] {
+        let (web, _) = renewing(path, 3_600, |token| token == "token-1").await;
+        let folder = tempfile::tempdir().unwrap();
+        let tokens = TokenStore::new(folder.path().join("tokens.json"));
+        let url = format!("{}{path}", web.origin);
+        log_in(&config_of(kind, &url), &tokens).await;
+        let with = |more: Value| {
+            let mut entry = json!({"type": kind, "url": url});
+            entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            ServerConfig::parse("web", entry.as_object().unwrap(), &|_| None).unwrap().config
+        };
+        let wrong = "Bearer from-the-configuration";
+        let printed = json!({"Authorization": wrong}).to_string();
+        for entry in [
+            json!({"headers": {"authorization": wrong}}),
+            json!({"headersHelper": format!("echo '{printed}'")}),
+        ] {
+            let servers = servers(&with(entry), &tokens);
+            let error = servers.check("web").await.unwrap_err();
+            let refused = McpError::HeaderRefused { server: "web".to_owned(), scope: None };
+            assert_eq!(error, refused, "{kind}");
+            assert!(!error.to_string().contains("mcp login"), "{error}");
+            let report = &servers.reports()[0];
+            assert_eq!(report.status, ServerStatus::Failed, "{kind}");
+        }
+        // A login would change nothing.
+        let config = with(json!({"headers": {"authorization": wrong}}));
+        let error = start_login(&config, &tokens).await.err().unwrap().to_string();
+        assert!(error.contains("its own `Authorization` header"), "{error}");
+    }
 }

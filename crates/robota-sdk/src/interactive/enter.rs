@@ -2,6 +2,7 @@
 
 use robota_core::hook::ExpansionType;
 use robota_core::message::Block;
+use robota_mcp::names::in_command;
 use robota_session::{SendOptions, TurnPermissions};
 use serde_json::{Map, Value};
 
@@ -181,6 +182,5 @@ pub(super) fn slash_command(text: &str) -> Option<(&str, &str)> {
 
 /// Returns whether a text can be the name of a command.
 pub(crate) fn is_command_name(name: &str) -> bool {
-    let valid = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | ':' | '.');
-    !name.is_empty() && name.chars().all(valid)
+    !name.is_empty() && name.chars().all(in_command)
 }

@@ -1,6 +1,6 @@
 //! Resources of MCP servers that a prompt mentions: `@server:uri`.
 
-use robota_core::message::Block;
+use robota_core::message::{Block, ResultBlock};
 
 use super::InteractiveSession;
 use crate::mcp::mentions;
@@ -19,19 +19,37 @@ impl InteractiveSession {
         let Some(mcp) = self.mcp() else { return Vec::new() };
         let mut attachments = Vec::new();
         for (server, uri) in mentions(text, |name| mcp.scope(name).is_some()) {
-            let attached = match mcp.servers.resource_text(&server, &uri).await {
-                Ok(text) => {
-                    let (text, attached) = match text.get(..text.floor_char_boundary(MAX_BYTES)) {
-                        Some(part) if part.len() < text.len() => (part, Attached::Part),
-                        _ => (text.as_str(), Attached::File),
-                    };
-                    content.push(Block::text(format!("[resource {server}:{uri}]\n{text}")));
-                    attached
-                }
+            let blobs = self.session().journal().blobs();
+            let attached = match mcp.servers.resource_content(&server, &uri, &*blobs).await {
+                Ok(found) => attach(&format!("[resource {server}:{uri}]"), found, content),
                 Err(error) => Attached::Nothing { reason: error.to_string() },
             };
             attachments.push(Attachment { path: format!("{server}:{uri}"), attached });
         }
         attachments
     }
+}
+
+/// Adds the content of a resource after its label.
+fn attach(label: &str, found: Vec<ResultBlock>, content: &mut Vec<Block>) -> Attached {
+    let (mut texts, mut images) = (Vec::new(), Vec::new());
+    for block in found {
+        match block {
+            ResultBlock::Text(text) => texts.push(text.text),
+            ResultBlock::Image(image) => images.push(Block::Image(image)),
+            _ => {}
+        }
+    }
+    let text = texts.join("\n");
+    if text.is_empty() && images.is_empty() {
+        return Attached::Nothing { reason: "the resource is empty".to_owned() };
+    }
+    let (text, attached) = match text.get(..text.floor_char_boundary(MAX_BYTES)) {
+        Some(part) if part.len() < text.len() => (part, Attached::Part),
+        _ if text.is_empty() => ("", Attached::Image),
+        _ => (text.as_str(), Attached::File),
+    };
+    content.push(Block::text(format!("{label}\n{text}")));
+    content.extend(images);
+    attached
 }

@@ -146,3 +146,32 @@ async fn progress_output_is_limited() {
     let shown = shown.load(Ordering::Relaxed);
     assert!((MAX_PROGRESS - 1..MAX_PROGRESS + 100).contains(&shown), "{shown}");
 }
+
+/// A tool with a limit of its own.
+struct Limited(robota_testkit::FnTool);
+
+#[async_trait::async_trait]
+impl Tool for Limited {
+    fn spec(&self) -> &ToolSpec {
+        self.0.spec()
+    }
+
+    fn output_limit(&self) -> Option<usize> {
+        Some(20_000)
+    }
+
+    async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
+        self.0.run(input, context).await
+    }
+}
+
+#[tokio::test]
+async fn the_limit_of_a_tool_replaces_that_of_the_session() {
+    let inner = Limited(fn_tool("big", Class::Execute, |_| async { "x".repeat(15_000) }));
+    let redactor = Redactor::new([]).unwrap();
+    let hosted =
+        SessionTool { inner: Arc::new(inner), blobs: blobs(), limit: Some(1_000), redactor };
+    assert_eq!(hosted.output_limit(), Some(20_000));
+    let outcome = hosted.run(json!({}), ToolContext::detached()).await;
+    assert_eq!(outcome.text().len(), 15_000);
+}

@@ -123,13 +123,13 @@ impl Operation {
         let mut properties = Map::new();
         let mut required = Vec::new();
         let mut parameters: Vec<Parameter> = Vec::new();
+        let mut budget = refs::Budget::of_operation();
         // Parameters of the operation replace those of the path.
         let own = found.definition.get("parameters").unwrap_or(&Value::Null);
         for definition in [own, found.shared].into_iter().filter_map(Value::as_array).flatten() {
             let definition = refs::target(document, definition)?;
-            let Some((mut parameter, schema)) = read_parameter(document, definition)? else {
-                continue;
-            };
+            let read = read_parameter(document, definition, &mut budget)?;
+            let Some((mut parameter, schema)) = read else { continue };
             let same = |it: &Parameter| it.name == parameter.name && it.place == parameter.place;
             if parameters.iter().any(same) {
                 continue;
@@ -148,7 +148,7 @@ impl Operation {
         let body = match found.definition.get("requestBody") {
             Some(body) => {
                 let body = refs::target(document, body)?;
-                let (kind, schema) = read_body(document, body)?;
+                let (kind, schema) = read_body(document, body, &mut budget)?;
                 let needed = body.get("required").and_then(Value::as_bool).unwrap_or(false);
                 if needed {
                     required.push(BODY.to_owned());
@@ -188,6 +188,7 @@ fn description(found: &Found<'_>) -> String {
 fn read_parameter(
     document: &Value,
     definition: &Value,
+    budget: &mut refs::Budget,
 ) -> Result<Option<(Parameter, Value)>, String> {
     let text = |name: &str| definition.get(name).and_then(Value::as_str);
     let flag = |name: &str| definition.get(name).and_then(Value::as_bool);
@@ -219,7 +220,8 @@ fn read_parameter(
         return Err(format!("the parameter `{name}` has the style `{style}`"));
     }
     let explode = flag("explode").unwrap_or(style == "form");
-    let mut schema = refs::inlined(document, definition.get("schema").unwrap_or(&json!({})))?;
+    let schema = definition.get("schema");
+    let mut schema = refs::inlined(document, schema.unwrap_or(&json!({})), budget)?;
     if let (Some(about), Some(fields)) = (text("description"), schema.as_object_mut()) {
         let about: String = about.chars().take(300).collect();
         fields.entry("description").or_insert(Value::from(about));
@@ -231,7 +233,11 @@ fn read_parameter(
 }
 
 /// Reads the kind and the schema of a body.
-fn read_body(document: &Value, body: &Value) -> Result<(BodyKind, Value), String> {
+fn read_body(
+    document: &Value,
+    body: &Value,
+    budget: &mut refs::Budget,
+) -> Result<(BodyKind, Value), String> {
     let content = body.get("content").and_then(Value::as_object);
     let content = content.ok_or("its body has no media type")?;
     let is_json = |kind: &str| {
@@ -254,7 +260,7 @@ fn read_body(document: &Value, body: &Value) -> Result<(BodyKind, Value), String
     let schema = match kind {
         BodyKind::Text => json!({"type": "string"}),
         BodyKind::Json | BodyKind::Form => {
-            refs::inlined(document, media.get("schema").unwrap_or(&json!({})))?
+            refs::inlined(document, media.get("schema").unwrap_or(&json!({})), budget)?
         }
     };
     Ok((kind, schema))

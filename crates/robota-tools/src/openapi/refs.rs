@@ -6,6 +6,9 @@ use serde_json::{Map, Value};
 const MAX_DEPTH: usize = 12;
 /// How many values the schema of one operation has at most.
 const MAX_VALUES: usize = 5_000;
+/// How many bytes of names and texts the schema of one operation has at most. A short document can
+/// refer to a long text many times, and each reference is a copy.
+const MAX_BYTES: usize = 128 * 1024;
 /// How many references may refer to each other before there is a value.
 const MAX_CHAIN: usize = 16;
 
@@ -27,38 +30,60 @@ pub(super) fn target<'a>(document: &'a Value, value: &'a Value) -> Result<&'a Va
     Err("a reference refers to itself".to_owned())
 }
 
+/// What the schema of one operation may still grow by.
+pub(super) struct Budget {
+    values: usize,
+    bytes: usize,
+}
+
+impl Budget {
+    pub(super) fn of_operation() -> Self {
+        Self { values: MAX_VALUES, bytes: MAX_BYTES }
+    }
+
+    fn spend(&mut self, values: usize, bytes: usize) -> Result<(), String> {
+        let left = self.values.checked_sub(values).zip(self.bytes.checked_sub(bytes));
+        let (values, bytes) = left.ok_or("its schema is too large")?;
+        *self = Self { values, bytes };
+        Ok(())
+    }
+}
+
 /// Returns a schema without references. A schema that contains itself is cut where it would start
 /// again; below that anything is valid.
 ///
 /// # Errors
-/// If a reference cannot be resolved, or the schema is too large.
-pub(super) fn inlined(document: &Value, schema: &Value) -> Result<Value, String> {
-    let mut left = MAX_VALUES;
-    Inline { document, open: Vec::new(), left: &mut left }.value(schema, 0)
+/// If a reference cannot be resolved, or the schema is larger than the budget.
+pub(super) fn inlined(
+    document: &Value,
+    schema: &Value,
+    budget: &mut Budget,
+) -> Result<Value, String> {
+    Inline { document, open: Vec::new(), budget }.value(schema, 0)
 }
 
-struct Inline<'a> {
+struct Inline<'a, 'b> {
     document: &'a Value,
     /// The references that are being resolved.
-    open: Vec<String>,
-    left: &'a mut usize,
+    open: Vec<&'a str>,
+    budget: &'b mut Budget,
 }
 
-impl Inline<'_> {
-    fn value(&mut self, value: &Value, depth: usize) -> Result<Value, String> {
-        *self.left = self.left.checked_sub(1).ok_or("its schema is too large")?;
+impl<'a> Inline<'a, '_> {
+    fn value(&mut self, value: &'a Value, depth: usize) -> Result<Value, String> {
+        self.budget.spend(1, value.as_str().map_or(0, str::len))?;
         if depth > MAX_DEPTH {
             return Ok(Value::Object(Map::new()));
         }
         match value {
             Value::Object(fields) => {
                 if let Some(reference) = fields.get("$ref").and_then(Value::as_str) {
-                    if self.open.iter().any(|open| open == reference) {
+                    if self.open.contains(&reference) {
                         return Ok(Value::Object(Map::new()));
                     }
-                    let resolved = target(self.document, value)?.clone();
-                    self.open.push(reference.to_owned());
-                    let resolved = self.value(&resolved, depth + 1);
+                    let resolved = target(self.document, value)?;
+                    self.open.push(reference);
+                    let resolved = self.value(resolved, depth + 1);
                     self.open.pop();
                     return resolved;
                 }
@@ -70,6 +95,7 @@ impl Inline<'_> {
                     {
                         continue;
                     }
+                    self.budget.spend(0, name.len())?;
                     all.insert(name.clone(), self.value(field, depth + 1)?);
                 }
                 nullable(&mut all);

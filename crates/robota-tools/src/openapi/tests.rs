@@ -272,3 +272,25 @@ async fn tool_01_documents_are_loaded_from_files_and_addresses() {
     let wrong = load(&format!("{url}/openapi.json"), &client, true).await;
     assert!(matches!(wrong, Err(OpenApiError::Invalid(_))), "it answers, but with no document");
 }
+
+#[test]
+fn tool_01_references_to_a_long_text_do_not_multiply_it() {
+    let mut document = petstore();
+    // The first operation refers to the text 1000 times, which as text would be 100 MB.
+    let each = (0..1_000).map(|number| (format!("p{number}"), json!({"$ref": "#/x-long"})));
+    let properties: serde_json::Map<_, _> = each.collect();
+    document["x-long"] = json!({"type": "string", "description": "x".repeat(100_000)});
+    document["paths"]["/pets"]["post"]["requestBody"]["content"]["application/json"]["schema"] =
+        json!({"type": "object", "properties": properties});
+    // And the second one in many parameters.
+    let parameters = (0..1_000).map(|number| {
+        json!({"name": format!("q{number}"), "in": "query", "schema": {"$ref": "#/x-long"}})
+    });
+    document["paths"]["/login"]["post"]["parameters"] = parameters.collect();
+    let tools = tools(&document, &options(Some("http://127.0.0.1:1")));
+    assert_eq!(names(&tools), ["pets_deletePet", "pets_getPet"]);
+    for operation in ["POST /pets", "POST /login"] {
+        let skipped = tools.skipped.iter().find(|it| it.operation == operation).unwrap();
+        assert_eq!(skipped.problem, "its schema is too large");
+    }
+}

@@ -20,7 +20,7 @@ pub(crate) enum McpCommand {
     /// Add a server from JSON.
     AddJson(AddJsonArgs),
     /// Approve the tools that a server has now.
-    Approve(NameArgs),
+    Approve(ApproveArgs),
     /// Connect to a server and show its configuration and tools.
     Get(GetArgs),
     /// List the configured servers, without starting them.
@@ -115,6 +115,20 @@ pub(crate) struct AddJsonArgs {
     /// Where the server is configured.
     #[arg(short, long, value_enum, default_value_t = ScopeArg::Local)]
     pub(crate) scope: ScopeArg,
+
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+}
+
+/// `robota mcp approve`
+#[derive(Debug, Args)]
+pub(crate) struct ApproveArgs {
+    /// Name of the server.
+    pub(crate) name: String,
+
+    /// Approve only exactly what `robota mcp get` showed with this hash.
+    #[arg(long)]
+    pub(crate) hash: Option<String>,
 
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,

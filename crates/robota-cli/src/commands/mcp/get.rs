@@ -3,6 +3,7 @@
 use robota_mcp::catalog::ToolDefinition;
 use robota_mcp::client::ServerReport;
 use robota_mcp::names::shown;
+use robota_mcp::review::ChangeReview;
 use serde_json::{Value, json};
 
 use super::args::GetArgs;
@@ -19,11 +20,12 @@ pub(super) async fn run(args: &GetArgs) -> anyhow::Result<Exit> {
     let (summary, scope) = (config.summary().to_owned(), described["scope"].clone());
     let report = connected.servers.check(&args.name).await;
     let tools = connected.servers.tools(&args.name);
+    let review = connected.servers.review(&args.name);
     connected.close().await;
     let exit = if report.is_ok() { Exit::Ok } else { Exit::Failure };
     if args.json {
         match report {
-            Ok(report) => add_report(&mut described, &report, &tools),
+            Ok(report) => add_report(&mut described, &report, &tools, review.as_ref()),
             Err(error) => described["error"] = json!(error.to_string()),
         }
         output::line(&serde_json::to_string_pretty(&described)?);
@@ -34,7 +36,7 @@ pub(super) async fn run(args: &GetArgs) -> anyhow::Result<Exit> {
         output::line(&format!("  scope: {scope}"));
     }
     match report {
-        Ok(report) => print_report(&args.name, &report, &tools),
+        Ok(report) => print_report(&args.name, &report, &tools, review.as_ref()),
         Err(error) => output::line(&format!("  {error}")),
     }
     Ok(exit)
@@ -46,7 +48,12 @@ fn first_line(tool: &ToolDefinition) -> String {
     description.lines().next().unwrap_or_default().chars().take(100).collect()
 }
 
-fn add_report(described: &mut Value, report: &ServerReport, tools: &[ToolDefinition]) {
+fn add_report(
+    described: &mut Value,
+    report: &ServerReport,
+    tools: &[ToolDefinition],
+    review: Option<&ChangeReview>,
+) {
     let tools = tools.iter().map(|tool| {
         json!({"name": tool.name(), "description": tool.description(), "annotations": tool.annotations()})
     });
@@ -56,9 +63,15 @@ fn add_report(described: &mut Value, report: &ServerReport, tools: &[ToolDefinit
     described["prompts"] = json!(report.prompts);
     described["instructions"] = json!(report.instructions);
     described["changes"] = json!(report.changes);
+    described["review"] = json!(review);
 }
 
-fn print_report(name: &str, report: &ServerReport, tools: &[ToolDefinition]) {
+fn print_report(
+    name: &str,
+    report: &ServerReport,
+    tools: &[ToolDefinition],
+    review: Option<&ChangeReview>,
+) {
     output::line(&format!("  connected, protocol {}", report.protocol));
     for tool in tools {
         output::line(&format!("  {}  {}", shown(tool.name()), first_line(tool)));
@@ -69,15 +82,12 @@ fn print_report(name: &str, report: &ServerReport, tools: &[ToolDefinition]) {
             output::line(&format!("    {line}"));
         }
     }
-    let Some(changes) = &report.changes else { return };
-    for (word, names) in [("new", &changes.added), ("changed", &changes.changed)] {
-        if !names.is_empty() {
-            let names: Vec<_> = names.iter().map(|name| shown(name)).collect();
-            output::line(&format!("  {word}, waiting for approval: {}", names.join(", ")));
-        }
+    let Some(review) = review else { return };
+    for line in review.lines() {
+        output::line(&format!("  {line}"));
     }
-    if changes.instructions {
-        output::line("  its instructions have changed and wait for approval");
-    }
-    output::line(&format!("To approve them: robota mcp approve {name}"));
+    output::line(&format!(
+        "To approve exactly this: robota mcp approve {name} --hash {}",
+        review.hash
+    ));
 }

@@ -17,6 +17,7 @@ async fn images_become_blobs_and_other_media_notes() {
         {"type": "text", "text": "hi"},
         {"type": "image", "mimeType": "image/png", "data": data},
         {"type": "image", "mimeType": "image/tiff", "data": data},
+        {"type": "image", "mimeType": "image/svg+xml", "data": "!"},
         {"type": "audio", "mimeType": "audio/wav", "data": "AAAA"},
         {"type": "resource_link", "uri": "file:///a", "name": "a"},
         {"type": "resource", "resource": {"uri": "x://1", "text": "body"}},
@@ -33,6 +34,40 @@ async fn images_become_blobs_and_other_media_notes() {
     {
         assert!(text.contains(part), "{part}: {text}");
     }
+    assert!(text.contains("[image that cannot be decoded]"), "{text}");
+}
+
+#[tokio::test]
+async fn what_models_cannot_read_is_kept_as_a_blob() {
+    let store = MemoryStore::new();
+    let blobs = store.blobs(&SessionId::from("s"));
+    let large = vec![7; MAX_IMAGE + 1];
+    let rows: Vec<_> = (0..20_000).map(|row| json!(row)).collect();
+    let parts: [(&str, &str, &[u8]); 4] = [
+        ("image", "image/svg+xml", b"<svg/>"),
+        ("image", "image/png", &large),
+        ("audio", "audio/wav", b"RIFF"),
+        ("resource", "application/pdf", b"%PDF"),
+    ];
+    let content = parts.iter().map(|(kind, media, bytes)| match *kind {
+        "resource" => json!({"type": kind, "resource":
+            {"uri": "x://1", "mimeType": media, "blob": STANDARD.encode(bytes)}}),
+        _ => json!({"type": kind, "mimeType": media, "data": STANDARD.encode(bytes)}),
+    });
+    let content: Vec<_> = content.collect();
+    let result = json!({"content": content, "structuredContent": {"rows": rows}});
+    let found = from_result(&result, &*blobs).await;
+    let files = found.metadata["files"].as_array().unwrap();
+    assert_eq!(files.len(), parts.len(), "{files:?}");
+    for ((_, media, bytes), file) in parts.iter().zip(files) {
+        let blob: BlobRef = serde_json::from_value(file["blob"].clone()).unwrap();
+        assert_eq!(file["media_type"], *media);
+        assert_eq!(blobs.get(&blob).await.unwrap().as_deref(), Some(*bytes), "{media}");
+        assert!(found.text().contains(&blob.sha256), "{}", found.text());
+    }
+    let blob = found.metadata["structured_content_blob"].clone();
+    let stored = blobs.get(&serde_json::from_value(blob).unwrap()).await.unwrap().unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&stored).unwrap(), json!({"rows": rows}));
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! `/mcp`: shows the MCP servers, connects again, and approves changed tools.
 
 use async_trait::async_trait;
-use robota_mcp::client::{ServerReport, ServerStatus};
+use robota_mcp::client::{Approved, ServerReport, ServerStatus};
 use serde_json::json;
 
 use crate::commands::{CommandInfo, CommandResult, SystemCommand};
@@ -30,34 +30,40 @@ impl SystemCommand for Mcp {
         match words.as_slice() {
             [] => CommandResult::ok(list(mcp)).with("servers", json!(mcp.servers().reports())),
             ["reconnect", server] => match mcp.servers().reconnect(server).await {
-                Ok(report) => CommandResult::ok(line(&report)),
+                Ok(report) => CommandResult::ok(line(mcp, &report)),
                 Err(error) => CommandResult::failed(error.to_string()),
             },
-            ["approve", server] => {
-                // Approves the tools as the server describes them now.
-                let checked = mcp.servers().check(server).await;
-                match checked.and_then(|_| mcp.servers().approve(server)) {
-                    Ok(changes) if changes.need_approval() => {
-                        CommandResult::ok(format!("Approved: {changes}."))
-                    }
-                    Ok(_) => CommandResult::ok("There is nothing to approve."),
-                    Err(error) => CommandResult::failed(error.to_string()),
-                }
-            }
-            _ => CommandResult::failed("Usage: /mcp [reconnect|approve SERVER]"),
+            ["approve", server] => approve(mcp, server, None).await,
+            ["approve", server, hash] => approve(mcp, server, Some(hash)).await,
+            _ => CommandResult::failed("Usage: /mcp [reconnect SERVER|approve SERVER [HASH]]"),
         }
     }
 }
 
+/// Approves the tools as the server describes them now.
+async fn approve(mcp: &SessionMcp, server: &str, hash: Option<&str>) -> CommandResult {
+    let checked = mcp.servers().check(server).await;
+    match checked.and_then(|_| mcp.servers().approve(server, hash)) {
+        Ok(Approved { changes, review: Some(review) }) => {
+            let mut lines = review.lines();
+            lines.push(format!("Approved: {changes}."));
+            CommandResult::ok(lines.join("\n"))
+        }
+        Ok(_) => CommandResult::ok("There is nothing to approve."),
+        Err(error) => CommandResult::failed(error.to_string()),
+    }
+}
+
 fn list(mcp: &SessionMcp) -> String {
-    let mut lines: Vec<_> = mcp.servers().reports().iter().map(line).collect();
+    let mut lines: Vec<_> =
+        mcp.servers().reports().iter().map(|report| line(mcp, report)).collect();
     for error in mcp.errors() {
         lines.push(format!("{}  not used: {}", error.name, error.message));
     }
     lines.join("\n")
 }
 
-fn line(report: &ServerReport) -> String {
+fn line(mcp: &SessionMcp, report: &ServerReport) -> String {
     let status = match report.status {
         ServerStatus::Pending if report.tools.is_empty() => "not started".to_owned(),
         ServerStatus::Pending => "not started; it starts with the first call".to_owned(),
@@ -68,15 +74,12 @@ fn line(report: &ServerReport) -> String {
         ServerStatus::Failed => report.error.clone().unwrap_or_else(|| "failed".to_owned()),
     };
     let mut line = format!("{}  {} tools  {status}", report.name, report.tools.len());
-    if let Some(changes) = &report.changes {
-        let tools = changes.added.iter().chain(&changes.changed).map(String::as_str);
-        let names: Vec<_> =
-            tools.chain(changes.instructions.then_some("its instructions")).collect();
-        line.push_str(&format!(
-            "\n  new or changed, not used until you approve it (/mcp approve {}): {}",
-            report.name,
-            names.join(", ")
-        ));
+    if let Some(review) = mcp.servers().review(&report.name) {
+        line.push_str("\n  Changes that are not used until you approve them:");
+        for change in review.lines() {
+            line.push_str(&format!("\n  {change}"));
+        }
+        line.push_str(&format!("\n  To approve: /mcp approve {} {}", report.name, review.hash));
     }
     line
 }
