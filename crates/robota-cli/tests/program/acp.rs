@@ -272,14 +272,19 @@ async fn sdk_08_acp_modes_models_and_efforts_are_changed() {
 
 #[tokio::test]
 async fn sdk_08_acp_prompts_have_all_kinds_of_blocks() {
-    let Some(Ran { seen, mock, .. }) = typescript("blocks", hello(), Home::new()).await else {
+    let home = Home::new();
+    home.write("project/my notes.txt", "first line\nsecond line\n");
+    home.write("project/other.txt", "text of another file\n");
+    let Some(Ran { seen, mock, .. }) = typescript("blocks", hello(), home).await else {
         return;
     };
     assert_eq!(seen["end"]["stopReason"], "end_turn", "{seen}");
     let sent = mock.calls()[0].json["messages"].to_string();
-    for part in ["a.txt", "embedded text", "image/png", "iVBORw0KGgo="] {
+    for part in ["a.txt", "embedded text", "image/png", "iVBORw0KGgo=", "second line"] {
         assert!(sent.contains(part), "{part}: {sent}");
     }
+    assert!(!sent.contains("first line"), "the link selects lines: {sent}");
+    assert!(!sent.contains("text of another file"), "an embedded file mentions nothing: {sent}");
     assert_eq!(seen["audio"]["error"]["code"], -32602);
     assert!(seen["audio"]["error"]["message"].as_str().unwrap().contains("audio"), "{seen}");
     let tools = mock.calls()[0].json["tools"].to_string();

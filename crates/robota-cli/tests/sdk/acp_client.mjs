@@ -271,7 +271,9 @@ const cases = {
     const end = await prompt(agent, sessionId, [
       { type: "text", text: "Look at these:" },
       { type: "resource_link", name: "a.txt", uri: `file://${cwd}/a.txt` },
-      { type: "resource", resource: { uri: "file:///b.txt", mimeType: "text/plain", text: "embedded text" } },
+      { type: "resource_link", name: "my notes.txt", uri: `file://${cwd}/my%20notes.txt#L2:2` },
+      { type: "resource", resource: { uri: "file:///b.txt", mimeType: "text/plain",
+        text: "embedded text, see @other.txt" } },
       { type: "image", mimeType: "image/png", data: "iVBORw0KGgo=" },
     ]);
     const audio = await prompt(agent, sessionId, [{ type: "audio", mimeType: "audio/wav", data: "AAAA" }]);

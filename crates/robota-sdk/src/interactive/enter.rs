@@ -6,7 +6,7 @@ use robota_session::TurnPermissions;
 use serde_json::{Map, Value, json};
 
 use super::expansion::Expansion;
-use super::history::{DISPLAY, SKILL};
+use super::history::SKILL;
 use super::{InteractiveSession, Prompt, Submission};
 use crate::commands::CommandResult;
 use crate::error::SdkError;
@@ -141,9 +141,8 @@ impl InteractiveSession {
         let text = mcp.servers.prompt(&found, arguments).await?;
         let typed = format!("/{name} {arguments}");
         // Clients and hooks get what the user typed, not the text of the server.
-        let prompt = Prompt::from(text).metadata(DISPLAY, typed.trim()).raw(typed.trim());
-        let Prompt { content, metadata, .. } = prompt;
-        Ok(Some(PreparedPrompt::new(content, metadata).with_context(context)))
+        let prompt = Prompt::from(text).display(typed.trim()).raw(typed.trim());
+        Ok(Some(prompt.without_files().with_context(context)))
     }
 
     fn has_skill(&self, name: &str) -> bool {
@@ -166,13 +165,9 @@ impl InteractiveSession {
             return Ok(Prepared::Command(message.with("result", json!(result))));
         }
         let typed = format!("/{name} {arguments}");
-        let prompt = Prompt::from(skill.text)
-            .metadata(DISPLAY, typed.trim())
-            .metadata(SKILL, name)
-            .raw(typed.trim());
-        let Prompt { content, metadata, .. } = prompt;
-        let prompt = PreparedPrompt::new(content, metadata);
-        let prompt = PreparedPrompt { rules: skill.rules, ..prompt };
+        let prompt =
+            Prompt::from(skill.text).display(typed.trim()).metadata(SKILL, name).raw(typed.trim());
+        let prompt = PreparedPrompt { rules: skill.rules, ..prompt.without_files() };
         Ok(Prepared::Prompt(prompt.with_context(context)))
     }
 }

@@ -1,4 +1,5 @@
-//! Resources of MCP servers that a prompt mentions: `@server:uri`.
+//! Resources of MCP servers that a prompt mentions: `@server:uri`. The user asked for the resource by
+//! typing its address, so it needs no approval; what a rule denies is not read.
 
 use robota_core::message::Block;
 
@@ -19,7 +20,11 @@ impl InteractiveSession {
         let Some(mcp) = self.mcp() else { return Vec::new() };
         let mut attachments = Vec::new();
         for (server, uri) in mentions(text, |name| mcp.scope(name).is_some()) {
-            let attached = match mcp.servers.resource_text(&server, &uri).await {
+            let read = match mcp.may_read_resource(self.session(), &server, &uri).await {
+                Ok(()) => mcp.servers.resource_text(&server, &uri).await.map_err(|e| e.to_string()),
+                Err(reason) => Err(reason),
+            };
+            let attached = match read {
                 Ok(text) => {
                     let (text, attached) = match text.get(..text.floor_char_boundary(MAX_BYTES)) {
                         Some(part) if part.len() < text.len() => (part, Attached::Part),
@@ -28,7 +33,7 @@ impl InteractiveSession {
                     content.push(Block::text(format!("[resource {server}:{uri}]\n{text}")));
                     attached
                 }
-                Err(error) => Attached::Nothing { reason: error.to_string() },
+                Err(reason) => Attached::Nothing { reason },
             };
             attachments.push(Attachment { path: format!("{server}:{uri}"), attached });
         }

@@ -278,8 +278,8 @@ impl Sessions {
                 return Ok(StopReason::Cancelled);
             }
             PromptInput::Typed(text) => open.session.enter(&text).await,
-            PromptInput::Content(content) => {
-                let submitted = open.session.submit(content).await;
+            PromptInput::Blocks(blocks) => {
+                let submitted = open.session.submit(blocks).await;
                 submitted.map(|submission| Entered::Submitted(Box::new(submission)))
             }
         };
