@@ -245,6 +245,25 @@ async fn sdk_08_acp_sessions_are_loaded_resumed_forked_and_deleted() {
 }
 
 #[tokio::test]
+async fn sdk_08_acp_sessions_of_other_folders_are_listed_and_deleted() {
+    let home = Home::new();
+    home.write("other/a.txt", "a");
+    let Some(Ran { seen, .. }) = typescript("folders", hello(), home).await else { return };
+    let (one, two) = (&seen["made"][0], &seen["made"][1]);
+    // The newest are first, whatever their folder is.
+    assert_eq!(seen["all"], json!([two, one, seen["here"]]), "{seen}");
+    assert_eq!(seen["inOther"], json!([two, one]), "{seen}");
+    // The client takes the error that there is no such session for a success, so the lists count.
+    assert_eq!(seen["left"], json!([two, seen["here"]]), "a session that was closed: {seen}");
+    // A new connection knows the folder once the editor has named it.
+    assert_eq!(seen["fresh"], json!([seen["here"]]), "{seen}");
+    assert_eq!(seen["inOther2"], json!([two]), "{seen}");
+    let both = seen["named"].as_array().unwrap();
+    assert!(both.len() == 2 && both.contains(two), "{seen}");
+    assert_eq!(seen["none"], json!([]), "a session that was listed: {seen}");
+}
+
+#[tokio::test]
 async fn sdk_08_acp_modes_models_and_efforts_are_changed() {
     let scenario =
         Scenario::reply(Reply::new().tool("Write", json!({"file_path": "w", "content": "w"})))

@@ -146,7 +146,7 @@ pub struct SessionReference {
 /// A request for the list of sessions.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ListRequest {
-    /// The folder of the sessions; absent for that in which this program was started.
+    /// The folder of the sessions; absent for all folders that this program knows.
     #[serde(default)]
     pub cwd: Option<PathBuf>,
     /// The `next_cursor` of the page before; absent for the first page.
