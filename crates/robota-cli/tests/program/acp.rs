@@ -559,8 +559,35 @@ fn sdk_08_acp_odd_messages_do_no_harm() {
     for version in [0, 1, 2, 99] {
         lines.push(request(100 + version, "initialize", json!({"protocolVersion": version})));
     }
-    lines.push(request(200, "session/new", json!({"cwd": cwd})));
-    let responses = odd.iter().filter(|(_, code)| *code != 0).count() + 5;
+    // Fields without a use, and null for what a client has not.
+    let lenient = [
+        (110, json!({"protocolVersion": 1, "clientInfo": {"name": "x"}})),
+        (111, json!({"protocolVersion": 1, "clientInfo": null, "clientCapabilities": null})),
+        (
+            112,
+            json!({"protocolVersion": 1, "clientCapabilities":
+            {"fs": null, "terminal": null, "auth": null, "elicitation": null, "session": null}}),
+        ),
+        (
+            113,
+            json!({"protocolVersion": 1, "clientCapabilities":
+            {"fs": {"readTextFile": null, "writeTextFile": null}}}),
+        ),
+    ];
+    for (id, params) in &lenient {
+        lines.push(request(*id, "initialize", params.clone()));
+    }
+    let server = json!({"name": "none", "command": "false", "args": null, "env": null});
+    let folders = [
+        (200, json!({"cwd": cwd})),
+        (201, json!({"cwd": cwd, "mcpServers": null, "additionalDirectories": null})),
+        (202, json!({"cwd": cwd, "mcpServers": [server]})),
+    ];
+    for (id, params) in &folders {
+        lines.push(request(*id, "session/new", params.clone()));
+    }
+    let answered = odd.iter().filter(|(_, code)| *code != 0).count();
+    let responses = answered + 4 + lenient.len() + folders.len();
     let answers = exchange(&home, &lines, responses);
     let errors = |id: &Value| {
         let of = answers.iter().filter(|answer| answer["id"] == *id);
@@ -582,6 +609,11 @@ fn sdk_08_acp_odd_messages_do_no_harm() {
         let answer = answers.iter().find(|answer| answer["id"] == 100 + version).unwrap();
         assert_eq!(answer["result"]["protocolVersion"], 1, "{answer}");
     }
-    let opened = answers.iter().find(|answer| answer["id"] == 200).unwrap();
-    assert!(opened["result"]["sessionId"].is_string(), "{opened}");
+    let answer = |id: u64| answers.iter().find(|answer| answer["id"] == id).unwrap();
+    for (id, params) in &lenient {
+        assert_eq!(answer(*id)["result"]["protocolVersion"], 1, "{params}: {}", answer(*id));
+    }
+    for (id, params) in &folders {
+        assert!(answer(*id)["result"]["sessionId"].is_string(), "{params}: {}", answer(*id));
+    }
 }
