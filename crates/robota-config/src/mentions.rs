@@ -35,7 +35,15 @@ pub struct LineRange {
 
 impl LineRange {
     /// Reads `L10`, `L10-20` or `L10-L20`; none for anything else.
-    fn parse(text: &str) -> Option<Self> {
+    ///
+    /// ```
+    /// use robota_config::mentions::LineRange;
+    ///
+    /// assert_eq!(LineRange::parse("L7"), Some(LineRange { first: 7, last: 7 }));
+    /// assert_eq!(LineRange::parse("install"), None);
+    /// ```
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
         let number = |text: &str| text.trim_start_matches('L').parse().ok().filter(|it| *it > 0);
         let text = text.strip_prefix('L')?;
         let (first, last) = text.split_once('-').unwrap_or((text, text));
@@ -58,6 +66,27 @@ pub fn mentions(text: &str) -> Vec<Mention> {
     }
     found.truncate(MAX_MENTIONS);
     found
+}
+
+/// Returns the text that mentions a file, with quotes if the path needs them. None if no mention can have
+/// the path, for instance one with a quote and a space.
+///
+/// ```
+/// use robota_config::mentions::{LineRange, mention_of};
+///
+/// assert_eq!(mention_of("src/a.rs", None).as_deref(), Some("@src/a.rs"));
+/// let lines = LineRange { first: 2, last: 3 };
+/// assert_eq!(mention_of("my notes.md", Some(lines)).as_deref(), Some("@\"my notes.md\"#L2-3"));
+/// ```
+#[must_use]
+pub fn mention_of(path: &str, lines: Option<LineRange>) -> Option<String> {
+    let part = lines.map_or_else(String::new, |it| format!("#L{}-{}", it.first, it.last));
+    // The reader decides what is a mention: the text is used only if it is read as this path.
+    let reads_back = |text: &String| match mentions(text).as_slice() {
+        [one] => one.range == (0..text.len()) && one.path == path && one.lines == lines,
+        _ => false,
+    };
+    [format!("@{path}{part}"), format!("@\"{path}\"{part}")].into_iter().find(reads_back)
 }
 
 /// Tracks which lines of a Markdown text belong to fenced code.

@@ -52,7 +52,7 @@ pub use queue::{PromptQueue, QueuedPrompt};
 pub use result::{CostStatus, ExecutionResult, UsageKind, UsageSnapshot};
 pub use shell::ShellRun;
 pub use spending::Spending;
-pub use submit::{Prompt, Submission};
+pub use submit::{Prompt, PromptBlock, Submission};
 pub(crate) use todo_lists::todo_lists;
 pub use tool_state::{DiffLine, ToolEnd, ToolState, diff_lines};
 pub use tools::OfferedTools;

@@ -404,10 +404,14 @@ impl SessionMcp {
     /// Returns the instructions for models of the servers that no rule denies.
     pub(crate) fn instructions(&self) -> Vec<ServerInstructions> {
         let mut all = self.servers.instructions();
-        // A name that only rules for the whole server match.
-        let any = |server: &str| format!("mcp__{}__*", server_part(server));
-        all.retain(|one| !self.policy.denies_tool(&any(&one.server)));
+        all.retain(|one| !self.denies_server(&one.server));
         all
+    }
+
+    /// Returns whether a rule denies all tools of a server.
+    fn denies_server(&self, server: &str) -> bool {
+        // A name that only rules for the whole server match.
+        self.policy.denies_tool(&format!("mcp__{}__*", server_part(server)))
     }
 
     /// Returns what gives the model the instructions that its system prompt does not have; `first` is what

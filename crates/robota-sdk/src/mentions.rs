@@ -2,16 +2,18 @@
 //!
 //! Each mentioned file is read through the gate of the session, like a call of the model, and added
 //! to the prompt. A mention never asks the user: a file whose reading needs approval is not
-//! attached. The text of the prompt stays as it was typed.
+//! attached. The text of the prompt stays as it was typed. Only text that the user typed mentions
+//! files, not the content of a file that a client embedded ([`crate::PromptBlock`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use robota_config::mentions::{LineRange, Mention, mentions};
+use robota_config::mentions::{LineRange, Mention, mention_of, mentions};
 use robota_core::message::{Block, ResultBlock};
 use robota_session::Session;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use url::Url;
 
 use crate::gated_tools::{GatedTools, NotRun, READ};
 use crate::project::{self, Project};
@@ -74,6 +76,39 @@ pub enum Attached {
     },
 }
 
+/// Returns the path of a `file:` address, decoded. None for other addresses, and for a file of another
+/// machine.
+///
+/// ```
+/// use robota_sdk::mentions::path_of_address;
+///
+/// # #[cfg(unix)]
+/// assert_eq!(path_of_address("file:///w/My%20File.rs"), Some("/w/My File.rs".into()));
+/// assert_eq!(path_of_address("https://example.com/a"), None);
+/// ```
+#[must_use]
+pub fn path_of_address(address: &str) -> Option<PathBuf> {
+    let url = Url::parse(address).ok().filter(|url| url.scheme() == "file")?;
+    url.to_file_path().ok()
+}
+
+/// Returns the mention of the file at a `file:` address. A fragment may select lines: `#L10`, `#L10-20`,
+/// or `#L10:20` as some editors write it. None if there is no mention for the address.
+///
+/// ```
+/// use robota_sdk::mentions::mention_of_address;
+///
+/// # #[cfg(unix)]
+/// assert_eq!(mention_of_address("file:///w/a.rs#L3:5").as_deref(), Some("@/w/a.rs#L3-5"));
+/// ```
+#[must_use]
+pub fn mention_of_address(address: &str) -> Option<String> {
+    let path = path_of_address(address)?;
+    let url = Url::parse(address).ok()?;
+    let lines = url.fragment().and_then(|part| LineRange::parse(&part.replace(':', "-")));
+    mention_of(path.to_str()?, lines)
+}
+
 /// Attaches the files that prompts mention.
 #[derive(Clone)]
 pub(crate) struct MentionReader {
@@ -86,16 +121,16 @@ impl MentionReader {
         Self { project, tools }
     }
 
-    /// Adds the files that the texts of a prompt mention to its content.
+    /// Adds the files that the typed texts of a prompt mention to its content.
     pub(crate) async fn attach(
         &self,
         session: &Session,
+        typed: &[String],
         content: &mut Vec<Block>,
     ) -> Vec<Attachment> {
         let mut found: Vec<(Mention, PathBuf)> = Vec::new();
-        for block in content.iter() {
-            let Block::Text(text) = block else { continue };
-            for mention in mentions(&text.text) {
+        for text in typed {
+            for mention in mentions(text) {
                 // Only the existence is looked at here; the gate judges the read itself.
                 let path = self.resolve(&mention.path);
                 let same = |(it, _): &(Mention, PathBuf)| {

@@ -9,6 +9,7 @@ mod agent;
 mod client_files;
 mod client_terminals;
 mod connection;
+mod folders;
 mod message_order;
 mod open;
 mod options;

@@ -245,6 +245,25 @@ async fn sdk_08_acp_sessions_are_loaded_resumed_forked_and_deleted() {
 }
 
 #[tokio::test]
+async fn sdk_08_acp_sessions_of_other_folders_are_listed_and_deleted() {
+    let home = Home::new();
+    home.write("other/a.txt", "a");
+    let Some(Ran { seen, .. }) = typescript("folders", hello(), home).await else { return };
+    let (one, two) = (&seen["made"][0], &seen["made"][1]);
+    // The newest are first, whatever their folder is.
+    assert_eq!(seen["all"], json!([two, one, seen["here"]]), "{seen}");
+    assert_eq!(seen["inOther"], json!([two, one]), "{seen}");
+    // The client takes the error that there is no such session for a success, so the lists count.
+    assert_eq!(seen["left"], json!([two, seen["here"]]), "a session that was closed: {seen}");
+    // A new connection knows the folder once the editor has named it.
+    assert_eq!(seen["fresh"], json!([seen["here"]]), "{seen}");
+    assert_eq!(seen["inOther2"], json!([two]), "{seen}");
+    let both = seen["named"].as_array().unwrap();
+    assert!(both.len() == 2 && both.contains(two), "{seen}");
+    assert_eq!(seen["none"], json!([]), "a session that was listed: {seen}");
+}
+
+#[tokio::test]
 async fn sdk_08_acp_modes_models_and_efforts_are_changed() {
     let scenario =
         Scenario::reply(Reply::new().tool("Write", json!({"file_path": "w", "content": "w"})))
@@ -272,14 +291,19 @@ async fn sdk_08_acp_modes_models_and_efforts_are_changed() {
 
 #[tokio::test]
 async fn sdk_08_acp_prompts_have_all_kinds_of_blocks() {
-    let Some(Ran { seen, mock, .. }) = typescript("blocks", hello(), Home::new()).await else {
+    let home = Home::new();
+    home.write("project/my notes.txt", "first line\nsecond line\n");
+    home.write("project/other.txt", "text of another file\n");
+    let Some(Ran { seen, mock, .. }) = typescript("blocks", hello(), home).await else {
         return;
     };
     assert_eq!(seen["end"]["stopReason"], "end_turn", "{seen}");
     let sent = mock.calls()[0].json["messages"].to_string();
-    for part in ["a.txt", "embedded text", "image/png", "iVBORw0KGgo="] {
+    for part in ["a.txt", "embedded text", "image/png", "iVBORw0KGgo=", "second line"] {
         assert!(sent.contains(part), "{part}: {sent}");
     }
+    assert!(!sent.contains("first line"), "the link selects lines: {sent}");
+    assert!(!sent.contains("text of another file"), "an embedded file mentions nothing: {sent}");
     assert_eq!(seen["audio"]["error"]["code"], -32602);
     assert!(seen["audio"]["error"]["message"].as_str().unwrap().contains("audio"), "{seen}");
     let tools = mock.calls()[0].json["tools"].to_string();
@@ -535,8 +559,35 @@ fn sdk_08_acp_odd_messages_do_no_harm() {
     for version in [0, 1, 2, 99] {
         lines.push(request(100 + version, "initialize", json!({"protocolVersion": version})));
     }
-    lines.push(request(200, "session/new", json!({"cwd": cwd})));
-    let responses = odd.iter().filter(|(_, code)| *code != 0).count() + 5;
+    // Fields without a use, and null for what a client has not.
+    let lenient = [
+        (110, json!({"protocolVersion": 1, "clientInfo": {"name": "x"}})),
+        (111, json!({"protocolVersion": 1, "clientInfo": null, "clientCapabilities": null})),
+        (
+            112,
+            json!({"protocolVersion": 1, "clientCapabilities":
+            {"fs": null, "terminal": null, "auth": null, "elicitation": null, "session": null}}),
+        ),
+        (
+            113,
+            json!({"protocolVersion": 1, "clientCapabilities":
+            {"fs": {"readTextFile": null, "writeTextFile": null}}}),
+        ),
+    ];
+    for (id, params) in &lenient {
+        lines.push(request(*id, "initialize", params.clone()));
+    }
+    let server = json!({"name": "none", "command": "false", "args": null, "env": null});
+    let folders = [
+        (200, json!({"cwd": cwd})),
+        (201, json!({"cwd": cwd, "mcpServers": null, "additionalDirectories": null})),
+        (202, json!({"cwd": cwd, "mcpServers": [server]})),
+    ];
+    for (id, params) in &folders {
+        lines.push(request(*id, "session/new", params.clone()));
+    }
+    let answered = odd.iter().filter(|(_, code)| *code != 0).count();
+    let responses = answered + 4 + lenient.len() + folders.len();
     let answers = exchange(&home, &lines, responses);
     let errors = |id: &Value| {
         let of = answers.iter().filter(|answer| answer["id"] == *id);
@@ -558,6 +609,11 @@ fn sdk_08_acp_odd_messages_do_no_harm() {
         let answer = answers.iter().find(|answer| answer["id"] == 100 + version).unwrap();
         assert_eq!(answer["result"]["protocolVersion"], 1, "{answer}");
     }
-    let opened = answers.iter().find(|answer| answer["id"] == 200).unwrap();
-    assert!(opened["result"]["sessionId"].is_string(), "{opened}");
+    let answer = |id: u64| answers.iter().find(|answer| answer["id"] == id).unwrap();
+    for (id, params) in &lenient {
+        assert_eq!(answer(*id)["result"]["protocolVersion"], 1, "{params}: {}", answer(*id));
+    }
+    for (id, params) in &folders {
+        assert!(answer(*id)["result"]["sessionId"].is_string(), "{params}: {}", answer(*id));
+    }
 }

@@ -1,14 +1,18 @@
-//! The reference MCP servers, unchanged, over stdio and streamable HTTP.
+//! The reference MCP servers, unchanged, over stdio, streamable HTTP and HTTP with server-sent events. Our
+//! messages over stdio are recorded, and validated against the JSON Schema of the protocol.
 
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 
-use robota_testkit::mock::{MockServer, Reply, Scenario};
+use robota_testkit::mock::{MockServer, Reply, Scenario, When};
 use robota_testkit::{Packages, Part, requires};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::Child;
 
 use crate::home::{Home, stderr, stdout};
+use crate::host::Host;
+use crate::installed::{mcp_schema, script, valid_mcp_messages};
 
 const SERVERS: Packages = Packages::Npm(
     "mcp-servers-2026.8.31",
@@ -78,15 +82,41 @@ async fn kode_15_the_reference_servers_work_over_stdio() {
     assert!(text.contains("writes programs"), "{text}");
 }
 
-#[tokio::test]
-async fn kode_15_the_reference_server_works_over_http() {
-    let Some(folder) = requires(Part::McpServers, SERVERS.folder()) else { return };
-    for (mode, transport, path) in [("streamableHttp", "http", "mcp"), ("sse", "sse", "sse")] {
+/// How the reference server `everything` is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Stdio,
+    Http,
+    Sse,
+}
+
+impl Way {
+    const ALL: [Self; 3] = [Self::Stdio, Self::Http, Self::Sse];
+}
+
+/// The reference server `everything`, which runs as long as this exists.
+struct Everything {
+    entry: Value,
+    _child: Option<Child>,
+}
+
+impl Everything {
+    /// Starts the server; over stdio the program does, through a program that records the messages.
+    async fn start(folder: &Path, way: Way, home: &Home) -> Self {
+        let program = program(folder, "everything");
+        let (mode, transport, path) = match way {
+            Way::Stdio => {
+                let args = [script("mcp_record.mjs"), frames(home), program, "stdio".to_owned()];
+                return Self { entry: json!({"command": "node", "args": args}), _child: None };
+            }
+            Way::Http => ("streamableHttp", "http", "mcp"),
+            Way::Sse => ("sse", "sse", "sse"),
+        };
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut server = tokio::process::Command::new(program(&folder, "everything"))
+        let mut server = tokio::process::Command::new(program)
             .arg(mode)
             .env("PORT", port.to_string())
-            .stdout(Stdio::piped())
+            .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
@@ -97,11 +127,182 @@ async fn kode_15_the_reference_server_works_over_http() {
                 break;
             }
         }
-        let home = Home::new();
+        // The test does not read the rest, but the pipe must stay open.
+        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         let url = format!("http://127.0.0.1:{port}/{path}");
-        add(&home, "everything", &json!({"type": transport, "url": url})).await;
-        let text = call(&home, "mcp__everything__echo", json!({"message": "over the wire"})).await;
-        assert!(text.contains("over the wire"), "{mode}: {text}");
-        server.kill().await.unwrap();
+        Self { entry: json!({"type": transport, "url": url}), _child: Some(server) }
     }
+
+    /// Returns the configuration with only this server.
+    fn config(&self, more: &[(&str, Value)]) -> String {
+        let mut entry = self.entry.clone();
+        for (key, value) in more {
+            entry[*key] = value.clone();
+        }
+        json!({"mcpServers": {"everything": entry}}).to_string()
+    }
+}
+
+fn frames(home: &Home) -> String {
+    home.path("frames.jsonl").display().to_string()
+}
+
+/// Runs a prompt with the server, and returns what the model got last.
+async fn ask(home: &Home, config: &str, scenario: Scenario, args: &[&str]) -> (String, Output) {
+    let mock = MockServer::start(scenario).await.unwrap();
+    let origin = mock.origin();
+    let variables = [
+        ("ANTHROPIC_BASE_URL", origin.as_str()),
+        ("ANTHROPIC_API_KEY", "sk-test-0123456789abcdef"),
+    ];
+    let output = home.robota(&[args, &["--mcp-config", config]].concat(), &variables).await;
+    let calls = mock.calls();
+    assert!(!calls.is_empty(), "{} {}", stdout(&output), stderr(&output));
+    let messages = calls[calls.len() - 1].json["messages"].as_array().unwrap().clone();
+    (messages.last().unwrap()["content"].to_string(), output)
+}
+
+/// Lets the model find a tool and call it.
+fn uses(tool: &str, input: Value) -> Scenario {
+    let search = Reply::new().tool("ToolSearch", json!({"query": format!("select:{tool}")}));
+    Scenario::reply(search).then(Reply::new().tool(tool, input)).then("Done.")
+}
+
+#[tokio::test]
+async fn kode_15_the_reference_server_works_over_http() {
+    let Some(folder) = requires(Part::McpServers, SERVERS.folder()) else { return };
+    for way in [Way::Http, Way::Sse] {
+        let home = Home::new();
+        let server = Everything::start(&folder, way, &home).await;
+        add(&home, "everything", &server.entry).await;
+        let text = call(&home, "mcp__everything__echo", json!({"message": "over the wire"})).await;
+        assert!(text.contains("over the wire"), "{way:?}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn kode_15_prompts_and_resources_of_the_reference_server_reach_the_model() {
+    let Some(folder) = requires(Part::McpServers, SERVERS.folder()) else { return };
+    let Some(schema) = mcp_schema() else { return };
+    for way in Way::ALL {
+        let home = Home::new();
+        let server = Everything::start(&folder, way, &home).await;
+        let config = server.config(&[]);
+        // Prompts are known once the server was connected.
+        add(&home, "everything", &server.entry).await;
+        let texts = [
+            ("/mcp__everything__args-prompt Berlin", &["What's weather in Berlin?"][..]),
+            (
+                "See @everything:demo://resource/static/document/features.md and \
+                 @everything:demo://resource/dynamic/text/7.",
+                &["Everything Server", "Resource 7: This is a plaintext resource"],
+            ),
+            ("/mcp__everything__simple-prompt", &["This is a simple prompt without arguments."]),
+            ("/mcp__everything__args-prompt Austin Texas", &["What's weather in Austin, Texas?"]),
+            (
+                "/mcp__everything__resource-prompt Text 7",
+                &["Resource 7: This is a plaintext resource"],
+            ),
+        ];
+        // The other transports carry the same messages.
+        let texts = if way == Way::Stdio { &texts[..] } else { &texts[..2] };
+        for (typed, expected) in texts {
+            let hi = Scenario::reply("Hi.");
+            let (text, output) = ask(&home, &config, hi, &["-p", typed]).await;
+            for part in *expected {
+                assert!(text.contains(part), "{way:?} {typed}: {text} {}", stderr(&output));
+            }
+        }
+        let uri = "demo://resource/dynamic/text/9";
+        let both = Reply::new()
+            .tool("ListMcpResources", json!({"server": "everything"}))
+            .tool("ReadMcpResource", json!({"server": "everything", "uri": uri}));
+        let args = ["-p", "go", "--allowedTools", "ReadMcpResource"];
+        let (text, _) = ask(&home, &config, Scenario::reply(both).then("Done."), &args).await;
+        assert!(text.contains("demo://resource/static/document/features.md"), "{way:?} {text}");
+        assert!(text.contains("Resource 9: This is a plaintext resource"), "{way:?} {text}");
+        if way == Way::Stdio {
+            let methods = valid_mcp_messages(&schema, frames(&home).as_ref()).await;
+            for method in ["initialize", "prompts/get", "resources/list", "resources/read"] {
+                assert!(methods.iter().any(|it| it == method), "{method}: {methods:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn kode_15_the_reference_server_gets_roots_and_a_model_and_sends_progress() {
+    let Some(folder) = requires(Part::McpServers, SERVERS.folder()) else { return };
+    let Some(schema) = mcp_schema() else { return };
+    for way in Way::ALL {
+        let home = Home::new();
+        let server = Everything::start(&folder, way, &home).await;
+        let config = server.config(&[("sampling", json!(true))]);
+        let args = ["-p", "go", "--allowedTools", "mcp__everything McpSampling"];
+        // The server adds this tool after the handshake, because the client has folders.
+        let roots = uses("mcp__everything__get-roots-list", json!({}));
+        let (text, output) = ask(&home, &config, roots, &args).await;
+        let project = home.path("project").display().to_string();
+        assert!(text.contains(&format!("file://{project}")), "{way:?} {text} {}", stderr(&output));
+        let input = json!({"duration": 0.2, "steps": 2});
+        let long = uses("mcp__everything__trigger-long-running-operation", input);
+        let (text, _) = ask(&home, &config, long, &args).await;
+        assert!(text.contains("Long running operation completed"), "{way:?} {text}");
+        let text = "Resource trigger-sampling-request context: What is 2 + 2?".to_owned();
+        let to = When { last: Some(text), ..When::default() };
+        let search = "select:mcp__everything__trigger-sampling-request";
+        let scenario = Scenario::reply(Reply::new().text("It is 4.").when(to))
+            .then(Reply::new().tool("ToolSearch", json!({"query": search})))
+            .then(Reply::new().tool(
+                "mcp__everything__trigger-sampling-request",
+                json!({"prompt": "What is 2 + 2?", "maxTokens": 50}),
+            ))
+            .then("Done.");
+        let (text, output) = ask(&home, &config, scenario, &args).await;
+        assert!(text.contains("It is 4."), "{way:?} {text} {}", stderr(&output));
+        if way == Way::Stdio {
+            let methods = valid_mcp_messages(&schema, frames(&home).as_ref()).await;
+            let recorded = std::fs::read_to_string(frames(&home)).unwrap();
+            assert!(recorded.contains("notifications/progress"), "the client asks for progress");
+            let sampled = "answer to sampling/createMessage";
+            for method in ["tools/list", "tools/call", "answer to roots/list", sampled] {
+                assert!(methods.iter().any(|it| it == method), "{method}: {methods:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn kode_15_the_reference_server_asks_the_user_with_every_kind_of_field() {
+    let Some(folder) = requires(Part::McpServers, SERVERS.folder()) else { return };
+    let Some(schema) = mcp_schema() else { return };
+    let home = Home::new();
+    let server = Everything::start(&folder, Way::Stdio, &home).await;
+    let tool = "mcp__everything__trigger-elicitation-request";
+    let script = format!(
+        "- tools: [{{tool: ToolSearch, input: {{query: 'select:{tool}'}}}}]\n\
+         - tools: [{{tool: {tool}, input: {{}}}}]\n- Done.\n"
+    );
+    let config = server.config(&[]);
+    let args = ["--mcp-config", config.as_str(), "--allowedTools", "mcp__everything"];
+    let mut host = Host::start(&home, &script, &args);
+    host.say("Ask.");
+    let request = host.until("control_request").pop().unwrap();
+    assert_eq!(request["request"]["subtype"], "elicitation", "{request}");
+    let fields = &request["request"]["requested_schema"]["properties"];
+    assert_eq!(fields["legacyTitledEnum"]["enumNames"][1], "Dogs", "{request}");
+    let content = json!({"name": "Ada", "integer": 7, "titledMultipleSelectEnum": ["fish-2"]});
+    host.answer(&request, &json!({"action": "accept", "content": content}));
+    let (lines, code, errors) = host.finish();
+    assert_eq!(code, Some(0), "{errors}");
+    let results: Vec<_> = lines.iter().filter(|line| line["type"] == "user").collect();
+    let text = json!(results).to_string();
+    // Fields without an answer have their defaults.
+    for part in
+        ["- Name: Ada", "- Favorite Integer: 7", "- Favorite Number: 3.14", "fish-2", "pet-1"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let methods = valid_mcp_messages(&schema, frames(&home).as_ref()).await;
+    assert!(methods.iter().any(|it| it == "answer to elicitation/create"), "{methods:?}");
 }

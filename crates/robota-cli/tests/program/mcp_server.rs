@@ -1,5 +1,5 @@
 //! The official MCP client for TypeScript and the MCP inspector use `robota mcp serve`, over standard
-//! input and output and over HTTP, and the conformance suite uses the program as a client. The suite for
+//! input and output and over HTTP; the messages of the server are validated. The conformance suite uses the program as a client. The suite for
 //! servers is run by robota-server.
 
 use std::io::{Read as _, Write as _};
@@ -14,7 +14,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Child;
 
 use crate::home::Home;
-use crate::installed::{run_script, script};
+use crate::installed::{mcp_schema, run_script, script};
 
 fn programs() -> Option<PathBuf> {
     requires(Part::McpPrograms, Packages::MCP_PROGRAMS.folder())
@@ -83,10 +83,15 @@ async fn run(case: &str, way: Way, scenario: Scenario, args: &[&str]) -> Option<
     };
     let mut command = Command::new("node");
     command.current_dir(&folder).arg(script("mcp_client.mjs")).env("ARGS", json!(args).to_string());
+    command.env("MCP_SCHEMA", mcp_schema()?);
     if let Some(server) = &server {
         command.env("URL", &server.url).env("TOKEN", TOKEN);
     }
     let seen = run_script(command, case, &home, &mock).await;
+    assert_eq!(seen["problems"], json!([]), "{case} {way:?}: messages against the schema");
+    // One case sends its own requests, without the client.
+    let validated = seen["validated"].as_u64().unwrap();
+    assert!(validated > 2 || case == "resume", "{case} {way:?}: {validated} messages");
     Some(Ran { seen, home, mock })
 }
 

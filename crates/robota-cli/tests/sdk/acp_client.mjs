@@ -241,6 +241,34 @@ const cases = {
     return { sessionId, live, list, loaded, replayed, again, closed, resumed, silent, forked, inFork,
       missing, deleted, list2, relative, exit: await agent.close() };
   },
+  async folders() {
+    const other = join(dirname(cwd), "other");
+    const ids = (list) => list.sessions.map((s) => s.sessionId);
+    const first = start();
+    await first.initialize();
+    const here = (await open(first)).sessionId;
+    await prompt(first, here, "Here.");
+    const made = [];
+    for (const say of ["One.", "Two."]) {
+      const { sessionId } = await open(first, { cwd: other });
+      await prompt(first, sessionId, say);
+      await first.request("session/close", { sessionId });
+      made.push(sessionId);
+    }
+    const all = ids(await first.request("session/list", {}));
+    const inOther = ids(await first.request("session/list", { cwd: other }));
+    await first.request("session/delete", { sessionId: made[0] });
+    const left = ids(await first.request("session/list", {}));
+    await first.close();
+    const agent = start();
+    await agent.initialize();
+    const fresh = ids(await agent.request("session/list", {}));
+    const inOther2 = ids(await agent.request("session/list", { cwd: other }));
+    const named = ids(await agent.request("session/list", {}));
+    await agent.request("session/delete", { sessionId: made[1] });
+    const none = ids(await agent.request("session/list", { cwd: other }));
+    return { here, made, all, inOther, left, fresh, inOther2, named, none, exit: await agent.close() };
+  },
   async modes() {
     const agent = start(() => "reject");
     await agent.initialize();
@@ -271,7 +299,9 @@ const cases = {
     const end = await prompt(agent, sessionId, [
       { type: "text", text: "Look at these:" },
       { type: "resource_link", name: "a.txt", uri: `file://${cwd}/a.txt` },
-      { type: "resource", resource: { uri: "file:///b.txt", mimeType: "text/plain", text: "embedded text" } },
+      { type: "resource_link", name: "my notes.txt", uri: `file://${cwd}/my%20notes.txt#L2:2` },
+      { type: "resource", resource: { uri: "file:///b.txt", mimeType: "text/plain",
+        text: "embedded text, see @other.txt" } },
       { type: "image", mimeType: "image/png", data: "iVBORw0KGgo=" },
     ]);
     const audio = await prompt(agent, sessionId, [{ type: "audio", mimeType: "audio/wav", data: "AAAA" }]);

@@ -1,8 +1,11 @@
 // Drives `robota mcp serve` with the official TypeScript MCP client. Usage: mcp_client.mjs CASE;
-// prints one JSON object. URL and TOKEN select HTTP; without them the program is started over stdio.
+// prints one JSON object. URL and TOKEN select HTTP; without them the program is started over stdio. Every
+// message of the server is validated against the JSON Schema of the protocol.
 
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
+
+import { validator } from "./mcp_schema.mjs";
 
 // The packages are installed in the folder in which the test starts this script.
 const require = createRequire(process.cwd() + "/");
@@ -21,6 +24,25 @@ function transport() {
   return new StdioClientTransport({ command: process.env.ROBOTA, args, cwd: process.env.PROJECT, env: process.env });
 }
 
+const frames = await validator("server");
+
+/** Passes the messages of both sides to the validation. */
+function validated(transport) {
+  const send = transport.send.bind(transport);
+  transport.send = (message, options) => {
+    frames.client(message);
+    return send(message, options);
+  };
+  let receive;
+  Object.defineProperty(transport, "onmessage", {
+    get: () => receive,
+    set: (handler) => {
+      receive = handler && ((message, extra) => { frames.server(message); return handler(message, extra); });
+    },
+  });
+  return transport;
+}
+
 /** Connects. `answer` makes the client one that can ask its user. */
 async function connect(answer) {
   const capabilities = answer ? { elicitation: {} } : {};
@@ -32,7 +54,7 @@ async function connect(answer) {
       return answer(params);
     });
   }
-  await client.connect(transport());
+  await client.connect(validated(transport()));
   const progress = [];
   const call = async (name, args) => {
     try {
@@ -165,5 +187,6 @@ const cases = {
   },
 };
 
-console.log(JSON.stringify(await cases[process.argv[2]]()));
+const result = await cases[process.argv[2]]();
+console.log(JSON.stringify({ ...result, problems: frames.problems, validated: frames.methods.length }));
 process.exit(0);

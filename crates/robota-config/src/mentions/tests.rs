@@ -57,7 +57,35 @@ fn the_number_of_mentions_is_limited() {
     assert_eq!(mentions(&"@a ".repeat(10_000)).len(), MAX_MENTIONS);
 }
 
+#[test]
+fn a_path_is_written_as_it_is_read() {
+    let lines = Some(LineRange { first: 7, last: 9 });
+    for (path, lines, text) in [
+        ("/w/a.rs", None, Some("@/w/a.rs")),
+        ("/w/a.rs", lines, Some("@/w/a.rs#L7-9")),
+        ("/w/My File.rs", None, Some("@\"/w/My File.rs\"")),
+        ("/w/My File.rs", lines, Some("@\"/w/My File.rs\"#L7-9")),
+        ("/w/größe.rs", None, Some("@/w/größe.rs")),
+        ("/w/c#.txt", None, Some("@\"/w/c#.txt\"")),
+        ("/w/what?", None, Some("@\"/w/what?\"")),
+        ("/w/a`b", None, Some("@\"/w/a`b\"")),
+        ("/w/a\"b.rs", None, Some("@/w/a\"b.rs")),
+        ("/w/a\" @.env", None, None),
+        ("/w/a\n@.env", None, None),
+        ("", None, None),
+    ] {
+        assert_eq!(mention_of(path, lines).as_deref(), text, "{path}");
+    }
+}
+
 proptest::proptest! {
+    #[test]
+    fn a_written_path_is_one_mention(path in "[@`~ \"\\\\a-c/.#ü\n]{0,20}") {
+        if let Some(text) = mention_of(&path, None) {
+            proptest::prop_assert_eq!(paths(&text), [path]);
+        }
+    }
+
     #[test]
     fn ranges_are_inside_the_text(text in "[@`~ \"\\\\a-c/.#ü\n]{0,60}") {
         for found in mentions(&text) {

@@ -7,7 +7,6 @@ use robota_session::{SendOptions, TurnPermissions};
 use serde_json::{Map, Value};
 
 use super::expansion::Expansion;
-use super::history::DISPLAY;
 use super::{InteractiveSession, Prompt, Submission};
 use crate::commands::CommandResult;
 use crate::error::SdkError;
@@ -167,9 +166,8 @@ impl InteractiveSession {
         let text = mcp.servers.prompt(&found, arguments).await?;
         let typed = format!("/{name} {arguments}");
         // Clients and hooks get what the user typed, not the text of the server.
-        let prompt = Prompt::from(text).metadata(DISPLAY, typed.trim()).raw(typed.trim());
-        let Prompt { content, metadata, .. } = prompt;
-        Ok(Some(PreparedPrompt::new(content, metadata).with_context(context)))
+        let prompt = Prompt::from(text).display(typed.trim()).raw(typed.trim());
+        Ok(Some(prompt.without_files().with_context(context)))
     }
 }
 

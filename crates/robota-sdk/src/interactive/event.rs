@@ -345,6 +345,11 @@ pub(super) fn shown_text(content: &[Block], metadata: &Map<String, Value>) -> St
     if let Some(display) = metadata.get(DISPLAY).and_then(Value::as_str) {
         return display.to_owned();
     }
+    joined_texts(content)
+}
+
+/// Returns the texts of a content, each on a line of its own.
+pub(super) fn joined_texts(content: &[Block]) -> String {
     let texts = content.iter().filter_map(|block| match block {
         Block::Text(text) => Some(text.text.as_str()),
         _ => None,

@@ -1,4 +1,5 @@
-//! Resources of MCP servers that a prompt mentions: `@server:uri`.
+//! Resources of MCP servers that a prompt mentions: `@server:uri`. The user asked for the resource by
+//! typing its address, so it needs no approval; what a rule denies is not read.
 
 use robota_core::message::{Block, ResultBlock};
 
@@ -20,9 +21,17 @@ impl InteractiveSession {
         let mut attachments = Vec::new();
         for (server, uri) in mentions(text, |name| mcp.scope(name).is_some()) {
             let blobs = self.session().journal().blobs();
-            let attached = match mcp.servers.resource_content(&server, &uri, &*blobs).await {
+            let read = match mcp.may_read_resource(self.session(), &server, &uri).await {
+                Ok(()) => mcp
+                    .servers
+                    .resource_content(&server, &uri, &*blobs)
+                    .await
+                    .map_err(|error| error.to_string()),
+                Err(reason) => Err(reason),
+            };
+            let attached = match read {
                 Ok(found) => attach(&format!("[resource {server}:{uri}]"), found, content),
-                Err(error) => Attached::Nothing { reason: error.to_string() },
+                Err(reason) => Attached::Nothing { reason },
             };
             attachments.push(Attachment { path: format!("{server}:{uri}"), attached });
         }

@@ -6,7 +6,7 @@ use robota_core::turn::RAW_INPUT;
 use robota_session::{Chat, ChatEnd, EventFilter};
 use serde_json::{Map, Value, json};
 
-use super::event::{InteractiveEvent, Projection};
+use super::event::{InteractiveEvent, Projection, joined_texts};
 use super::history::DISPLAY;
 use super::result::ExecutionResult;
 use super::{InteractiveSession, PreparedPrompt};
@@ -25,14 +25,58 @@ use crate::mentions::{ATTACHMENTS, AttachedBlocks};
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Prompt {
-    pub(super) content: Vec<Block>,
-    pub(super) metadata: Map<String, Value>,
-    pub(super) mentions: bool,
+    content: Vec<PromptBlock>,
+    metadata: Map<String, Value>,
+}
+
+/// A block of a prompt, by who wrote its text. Only the user can mention a file: the text of an embedded
+/// file must not decide what is read.
+///
+/// ```
+/// use robota_core::message::Block;
+/// use robota_sdk::{Prompt, PromptBlock};
+///
+/// let question = PromptBlock::Typed(Block::text("Is @src/main.rs like this file?"));
+/// let file = PromptBlock::Embedded(Block::text("// See @notes.md."));
+/// // `src/main.rs` is attached, `notes.md` is not.
+/// let prompt = Prompt::from(vec![question, file]);
+/// # let _ = prompt;
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub enum PromptBlock {
+    /// The user typed it. Files and resources that its text mentions are attached.
+    Typed(Block),
+    /// A client added it, such as the content of a file. Its text is not searched for mentions.
+    Embedded(Block),
+}
+
+impl PromptBlock {
+    /// Returns the block for the model.
+    #[must_use]
+    pub fn into_block(self) -> Block {
+        match self {
+            Self::Typed(block) | Self::Embedded(block) => block,
+        }
+    }
+
+    /// Returns the text that is searched for mentions.
+    fn typed(&self) -> Option<&str> {
+        match self {
+            Self::Typed(Block::Text(text)) => Some(&text.text),
+            Self::Typed(_) | Self::Embedded(_) => None,
+        }
+    }
+}
+
+impl From<Vec<PromptBlock>> for Prompt {
+    fn from(content: Vec<PromptBlock>) -> Self {
+        Self { content, metadata: Map::new() }
+    }
 }
 
 impl From<Content> for Prompt {
     fn from(Content(content): Content) -> Self {
-        Self { content, metadata: Map::new(), mentions: true }
+        content.into_iter().map(PromptBlock::Typed).collect::<Vec<_>>().into()
     }
 }
 
@@ -62,7 +106,8 @@ impl Prompt {
     /// Leaves `@path` in the texts as it is. By default the mentioned files are attached, as far as
     /// they may be read without a question ([`crate::mentions`]).
     pub fn without_mentions(mut self) -> Self {
-        self.mentions = false;
+        let blocks = self.content.into_iter();
+        self.content = blocks.map(|it| PromptBlock::Embedded(it.into_block())).collect();
         self
     }
 
@@ -70,6 +115,12 @@ impl Prompt {
     pub fn metadata(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.metadata.insert(key.to_owned(), value.into());
         self
+    }
+
+    /// Returns the prompt without the files that it mentions.
+    pub(super) fn without_files(self) -> PreparedPrompt {
+        let content = self.content.into_iter().map(PromptBlock::into_block).collect();
+        PreparedPrompt::new(content, self.metadata)
     }
 }
 
@@ -136,22 +187,21 @@ impl InteractiveSession {
     /// Attaches the files that a prompt mentions. For clients that send prompts themselves; others use
     /// [`InteractiveSession::submit`].
     pub async fn prepare_prompt(&self, prompt: impl Into<Prompt>) -> PreparedPrompt {
-        let Prompt { mut content, mut metadata, mentions } = prompt.into();
-        let reader = self.0.mentions.as_ref().filter(|_| mentions);
-        let Some(reader) = reader else { return PreparedPrompt::new(content, metadata) };
-        let typed = content.iter().filter_map(|block| match block {
-            Block::Text(text) => Some(text.text.as_str()),
-            _ => None,
-        });
-        let typed = typed.collect::<Vec<_>>().join("\n");
+        let prompt = prompt.into();
+        let typed = prompt.content.iter().filter_map(PromptBlock::typed);
+        let typed: Vec<_> = typed.map(str::to_owned).collect();
+        let prepared = prompt.without_files();
+        let Some(reader) = &self.0.mentions else { return prepared };
+        let PreparedPrompt { mut content, mut metadata, .. } = prepared;
         let own = content.len();
-        let mut attachments = reader.attach(self.session(), &mut content).await;
-        attachments.extend(self.attach_resources(&typed, &mut content).await);
+        let text = joined_texts(&content);
+        let mut attachments = reader.attach(self.session(), &typed, &mut content).await;
+        attachments.extend(self.attach_resources(&typed.join("\n"), &mut content).await);
         if !attachments.is_empty() {
             // A text that the caller set stays, such as the command that made the prompt.
-            metadata.entry(DISPLAY).or_insert_with(|| typed.as_str().into());
-            // Hooks judge what the user typed.
-            metadata.entry(RAW_INPUT).or_insert_with(|| typed.as_str().into());
+            metadata.entry(DISPLAY).or_insert_with(|| text.as_str().into());
+            // Hooks judge what the client sent, without the attached files.
+            metadata.entry(RAW_INPUT).or_insert_with(|| text.as_str().into());
             let added = content.len() - own;
             let attached = AttachedBlocks { own, added, files: attachments.clone() };
             metadata.insert(ATTACHMENTS.to_owned(), json!(attached));

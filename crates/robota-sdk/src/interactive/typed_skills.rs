@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::enter::slash_command;
 use super::expansion::Expansion;
-use super::history::{DISPLAY, SKILL};
-use super::{InteractiveSession, Prepared, PreparedPrompt, Prompt};
+use super::history::SKILL;
+use super::{InteractiveSession, Prepared, Prompt, PromptBlock};
 use crate::commands::CommandResult;
 use crate::error::SdkError;
 use crate::skills::{Fork, Forked, Invoker, SkillRunner};
@@ -55,11 +55,11 @@ impl InteractiveSession {
         let last = all.last().map(|skill| skill.arguments).unwrap_or_default();
         let typed = format!("{} {last}", names.join(" "));
         let name = all.first().map(|skill| skill.name.as_str()).unwrap_or_default();
-        let prompt = Prompt::from(String::new())
-            .metadata(DISPLAY, typed.trim())
+        let prompt = Prompt::from(Vec::<PromptBlock>::new())
+            .display(typed.trim())
             .metadata(SKILL, name)
             .raw(typed.trim());
-        let mut prompt = PreparedPrompt::new(Vec::new(), prompt.metadata);
+        let mut prompt = prompt.without_files();
         for Typed { name, arguments } in &all {
             let kind = ExpansionType::SlashCommand;
             // Before the commands of the skill run.

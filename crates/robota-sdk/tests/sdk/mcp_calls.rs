@@ -1,4 +1,4 @@
-//! Calls of MCP tools for the program that hosts a session.
+//! Calls of MCP tools for the program that hosts a session, and resources that prompts mention.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,16 +6,18 @@ use std::time::Duration;
 
 use robota_core::hook::PreToolDecision;
 use robota_core::ids::CallId;
-use robota_core::message::{ToolInput, ToolUse};
+use robota_core::message::{Block, ToolInput, ToolUse};
+use robota_core::permission::Mode;
 use robota_core::tool::ToolOutcome;
 use robota_mcp::client::HostChannel;
-use robota_sdk::{InteractiveSession, McpCallError, McpSetup, ProjectOptions};
+use robota_sdk::mentions::Attached;
+use robota_sdk::{InteractiveSession, McpCallError, McpSetup, ProjectOptions, Prompt, PromptBlock};
 use robota_session::{CodeHook, HookScope};
 use serde_json::{Value, json};
 
 use crate::common::Scene;
 
-/// A server in the program, which counts the calls of its tool.
+/// A server in the program, which counts the calls of its tool and the reads of its resources.
 #[derive(Default)]
 struct Server(AtomicUsize);
 
@@ -24,13 +26,18 @@ impl HostChannel for Server {
     async fn send(&self, _server: &str, message: Value) -> Result<Value, String> {
         let result = match message["method"].as_str().unwrap_or_default() {
             "initialize" => json!({
-                "protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                "protocolVersion": "2025-06-18", "capabilities": {"tools": {}, "resources": {}},
                 "serverInfo": {"name": "own", "version": "1"},
             }),
             "tools/list" => json!({"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}),
             "tools/call" => {
                 self.0.fetch_add(1, Ordering::SeqCst);
                 json!({"content": [{"type": "text", "text": "it ran"}]})
+            }
+            "resources/read" => {
+                self.0.fetch_add(1, Ordering::SeqCst);
+                let uri = &message["params"]["uri"];
+                json!({"contents": [{"uri": uri, "text": "the resource"}]})
             }
             _ => {
                 let error = json!({"code": -32601, "message": "no such method"});
@@ -57,9 +64,13 @@ impl CodeHook for Decides {
 
 /// Opens a session with the server, whose tool a rule allows.
 async fn open(server: &Arc<Server>) -> (Scene, InteractiveSession) {
+    let allow = vec!["mcp__own__echo".to_owned()];
+    open_with(server, ProjectOptions { allow, ..ProjectOptions::default() }).await
+}
+
+async fn open_with(server: &Arc<Server>, options: ProjectOptions) -> (Scene, InteractiveSession) {
     let scene = Scene::new("[Unused.]");
-    let rules = vec!["mcp__own__echo".to_owned()];
-    let project = scene.project_with(ProjectOptions { allow: rules, ..ProjectOptions::default() });
+    let project = scene.project_with(options);
     let mcp = McpSetup {
         host_servers: vec!["own".to_owned()],
         host: Some(server.clone()),
@@ -107,4 +118,48 @@ async fn a_hook_in_code_denies_a_call_for_the_host() {
     assert_eq!(denied.to_string(), "the tool did not run: the code forbids it");
     assert_eq!(server.0.load(Ordering::SeqCst), 0);
     session.shutdown("done").await.unwrap();
+}
+
+/// Prepares a prompt in a session with these rules. Returns the text of its attachment, or why there is
+/// none, and how often the server was asked.
+async fn mentioned(options: ProjectOptions, prompt: impl Into<Prompt>) -> (Option<String>, usize) {
+    let server = Arc::new(Server::default());
+    let (_scene, session) = open_with(&server, options).await;
+    let prepared = session.prepare_prompt(prompt).await;
+    let refused = prepared.attachments.first().and_then(|it| match &it.attached {
+        Attached::Nothing { reason } => Some(reason.clone()),
+        _ => None,
+    });
+    let texts = prepared.content.iter().filter_map(|block| match block {
+        Block::Text(text) if text.text.starts_with("[resource ") => Some(text.text.clone()),
+        _ => None,
+    });
+    let shown = refused.or(texts.into_iter().next());
+    session.shutdown("done").await.unwrap();
+    (shown, server.0.load(Ordering::SeqCst))
+}
+
+#[tokio::test]
+async fn rules_hold_for_resources_that_a_user_mentions() {
+    let typed = "See @own:demo://one.";
+    let options = |mode, deny: &[&str]| ProjectOptions {
+        mode: Some(mode),
+        deny: deny.iter().map(|&rule| rule.to_owned()).collect(),
+        ..ProjectOptions::default()
+    };
+    let read = "[resource own:demo://one]\nthe resource";
+    // The user asked for it, so the mode does not stop it.
+    for options in [
+        options(Mode::Default, &["mcp__own__echo", "mcp__other"]),
+        options(Mode::Plan, &["ReadMcpResource(server:other)"]),
+    ] {
+        assert_eq!(mentioned(options, typed).await, (Some(read.to_owned()), 1));
+    }
+    for rule in ["ReadMcpResource", "ReadMcpResource(uri:demo*)", "mcp__own", "mcp__*"] {
+        let (shown, asked) = mentioned(options(Mode::Default, &[rule]), typed).await;
+        assert_eq!(asked, 0, "{rule}: {shown:?}");
+        assert!(shown.is_some_and(|reason| !reason.contains("the resource")), "{rule}");
+    }
+    let embedded = vec![PromptBlock::Embedded(Block::text(typed))];
+    assert_eq!(mentioned(options(Mode::Default, &[]), embedded).await, (None, 0));
 }

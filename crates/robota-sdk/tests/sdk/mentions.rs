@@ -3,7 +3,7 @@
 use robota_core::message::Block;
 use robota_core::permission::Mode;
 use robota_sdk::mentions::Attached;
-use robota_sdk::{Entered, InteractiveSession, Prepared, ProjectOptions, Prompt};
+use robota_sdk::{Entered, InteractiveSession, Prepared, ProjectOptions, Prompt, PromptBlock};
 
 use crate::common::Scene;
 
@@ -50,6 +50,26 @@ async fn mentioned_files_and_folders_are_attached() {
     assert_eq!(kinds, [Attached::File, Attached::File, Attached::Folder]);
     let plain = session.prepare_prompt(Prompt::from(typed).without_mentions()).await;
     assert_eq!(plain.content.len(), 1);
+}
+
+#[tokio::test]
+async fn only_what_the_user_typed_mentions_files() {
+    let scene = Scene::new("- done\n");
+    scene.write("project/a.txt", "mentioned by the user\n");
+    scene.write("project/b.txt", "mentioned by a file\n");
+    let session = scene.open().await;
+    let blocks = vec![
+        PromptBlock::Typed(Block::text("See @a.txt.")),
+        PromptBlock::Embedded(Block::text("<resource>\n// See @b.txt and @a.txt#L1.\n</resource>")),
+    ];
+    let prompt = session.prepare_prompt(blocks).await;
+    let all = texts(&prompt.content);
+    assert_eq!(all.len(), 3, "{all:?}");
+    assert!(all[2].contains("mentioned by the user"), "{all:?}");
+    assert_eq!(prompt.attachments.len(), 1, "{:?}", prompt.attachments);
+    // Hooks still judge the embedded text.
+    let judged = prompt.metadata["raw"].as_str().unwrap();
+    assert!(judged.contains("See @a.txt.") && judged.contains("See @b.txt"), "{judged}");
 }
 
 #[tokio::test]

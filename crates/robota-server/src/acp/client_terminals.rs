@@ -50,6 +50,8 @@ pub(super) async fn run(
     };
     let creating = connection.request::<CreateTerminalResponse>("terminal/create", &request);
     let created = tokio::select! {
+        // Biased: the request is sent before anything else can end the wait.
+        biased;
         created = creating => created.ok()?,
         // The editor may still start the command, so that it must not be run elsewhere.
         () = cancel.cancelled() => return Some(without_terminal(TerminalEnd::Interrupted)),

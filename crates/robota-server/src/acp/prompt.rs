@@ -3,7 +3,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use robota_core::blob::Blobs;
-use robota_core::message::{Block, Content, Image};
+use robota_core::message::{Block, Image};
+use robota_sdk::PromptBlock;
+use robota_sdk::mentions::mention_of_address;
 use serde_json::Map;
 
 use super::rpc::{INTERNAL_ERROR, RpcError};
@@ -14,8 +16,8 @@ use super::v1::{ContentBlock, Resource, ResourceContents};
 pub(super) enum PromptInput {
     /// Text as the user typed it, which may be a command.
     Typed(String),
-    /// Content that is no command.
-    Content(Content),
+    /// Content that is no command. What the editor embedded mentions no files.
+    Blocks(Vec<PromptBlock>),
 }
 
 /// Reads a prompt. Images are stored as blobs.
@@ -39,40 +41,59 @@ pub(super) async fn read(
     let mut content = Vec::with_capacity(blocks.len());
     for block in blocks {
         content.push(match block {
-            ContentBlock::Text { text } => Block::text(text),
-            ContentBlock::ResourceLink { name, uri, .. } => Block::text(link(&name, &uri)),
-            ContentBlock::Image { data, mime_type, .. } => image(&data, mime_type, blobs).await?,
+            ContentBlock::Text { text } => PromptBlock::Typed(Block::text(text)),
+            ContentBlock::ResourceLink { name, uri, .. } => match mention_of_address(&uri) {
+                // Read through the gate; the editor sends no content with a link.
+                Some(mention) => PromptBlock::Typed(Block::text(mention)),
+                // The name of an issue or a page can contain anything.
+                None => PromptBlock::Embedded(Block::text(other_link(&name, &uri))),
+            },
+            ContentBlock::Image { data, mime_type, .. } => {
+                PromptBlock::Embedded(image(&data, mime_type, blobs).await?)
+            }
             // No provider takes audio here, and `initialize` says so; an editor that sends it
             // anyway must not lose it silently.
             ContentBlock::Audio { .. } => {
                 return Err(RpcError::invalid("this agent does not take audio; send text"));
             }
-            ContentBlock::Resource { resource } => embedded(resource, blobs).await?,
+            ContentBlock::Resource { resource } => {
+                PromptBlock::Embedded(embedded(resource, blobs).await?)
+            }
         });
     }
     if content.is_empty() {
         return Err(RpcError::invalid("the prompt is empty"));
     }
-    Ok(PromptInput::Content(Content(content)))
+    Ok(PromptInput::Blocks(content))
 }
 
 /// Returns a prompt of text and links as one text; none if it has anything else.
 fn as_text(blocks: &[ContentBlock]) -> Option<String> {
-    let text = |block: &ContentBlock| match block {
-        ContentBlock::Text { text } => Some(text.clone()),
-        ContentBlock::ResourceLink { name, uri, .. } => Some(link(name, uri)),
-        _ => None,
-    };
-    Some(blocks.iter().map(text).collect::<Option<Vec<_>>>()?.concat())
+    let mut typed = String::new();
+    let mut after_link = false;
+    for block in blocks {
+        let (text, is_link) = match block {
+            ContentBlock::Text { text } => (text.clone(), false),
+            ContentBlock::ResourceLink { name, uri, .. } => {
+                (mention_of_address(uri).unwrap_or_else(|| other_link(name, uri)), true)
+            }
+            _ => return None,
+        };
+        // A mention starts after a space and ends at one.
+        let is_separate =
+            typed.ends_with(char::is_whitespace) || text.starts_with(char::is_whitespace);
+        if (is_link || after_link) && !is_separate && !typed.is_empty() {
+            typed.push(' ');
+        }
+        typed.push_str(&text);
+        after_link = is_link;
+    }
+    Some(typed)
 }
 
-/// Returns a link as text: the path of a file, or name and address.
-fn link(name: &str, uri: &str) -> String {
-    match uri.strip_prefix("file://") {
-        // As a mention, which is read through the gate; the editor sends no content with a link.
-        Some(path) => format!("@{path}"),
-        None => format!("[{name}]({uri})"),
-    }
+/// Returns a link to something that is no file as text: name and address.
+fn other_link(name: &str, uri: &str) -> String {
+    format!("[{name}]({uri})")
 }
 
 async fn embedded(resource: Resource, blobs: &dyn Blobs) -> Result<Block, RpcError> {

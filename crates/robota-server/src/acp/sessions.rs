@@ -1,7 +1,6 @@
 //! The requests about sessions.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use robota_core::event::{TurnEnd, TurnStatus};
@@ -24,6 +23,7 @@ use tokio::sync::mpsc;
 use super::client_files::ClientFiles;
 use super::client_terminals::ShownTerminals;
 use super::connection::Connection;
+use super::folders::Folders;
 use super::message_order::{PromptPlace, Turn};
 use super::open::{Earlier, Open};
 use super::options;
@@ -46,13 +46,20 @@ pub(super) struct Sessions {
     pub(super) host: Arc<dyn SessionHost>,
     pub(super) client: OnceLock<ClientCapabilities>,
     open: Mutex<HashMap<String, Arc<Open>>>,
+    folders: Folders,
 }
 
 type Reply = Result<Value, RpcError>;
 
 impl Sessions {
     pub(super) fn new(connection: Arc<Connection>, host: Arc<dyn SessionHost>) -> Self {
-        Self { connection, host, client: OnceLock::new(), open: Mutex::default() }
+        Self {
+            connection,
+            host,
+            client: OnceLock::new(),
+            open: Mutex::default(),
+            folders: Folders::default(),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Open>>> {
@@ -131,6 +138,7 @@ impl Sessions {
         let wants = client.session.unwrap_or_default();
         let (send, notices) = mpsc::unbounded_channel();
         let shows_notices = wants.notices.is_some();
+        let cwd = folder.cwd.clone();
         let request = OpenRequest {
             cwd: Some(folder.cwd),
             directories: folder.additional_directories,
@@ -152,6 +160,7 @@ impl Sessions {
             ..OpenRequest::new(choice)
         };
         let hosted = self.host.open(request).await.map_err(host_error)?;
+        self.folders.add(&cwd, hosted.session.id());
         let id = hosted.session.id().to_string();
         if let Some(forms) = forms {
             // The id is known only now; nothing can ask before, because no prompt was sent yet.
@@ -175,7 +184,8 @@ impl Sessions {
             Some(Ok(start)) => start,
             Some(Err(_)) => return Err(RpcError::invalid("this agent did not make that cursor")),
         };
-        let heads = self.host.list(request.cwd.as_deref()).await.map_err(host_error)?;
+        let heads = self.folders.list(&*self.host, request.cwd.as_deref()).await;
+        let heads = heads.map_err(host_error)?;
         // A cursor is a position: the list is sorted, and a session that moves between two pages is
         // at worst shown twice.
         let next = start.saturating_add(PAGE);
@@ -187,13 +197,11 @@ impl Sessions {
     /// `session/delete`
     pub(super) async fn delete(&self, id: &str) -> Reply {
         let open = self.lock().remove(id);
-        let mut folder = None;
         if let Some(open) = open {
-            folder = open.session.project().map(|project| project.cwd().to_owned());
             open.close("deleted").await.map_err(host_error)?;
         }
-        let folder: Option<&Path> = folder.as_deref();
-        let deleted = self.host.delete(folder, &SessionId::from(id)).await.map_err(host_error)?;
+        let deleted = self.folders.delete(&*self.host, &SessionId::from(id)).await;
+        let deleted = deleted.map_err(host_error)?;
         if deleted { Ok(json!({})) } else { Err(not_found(id)) }
     }
 
@@ -279,8 +287,8 @@ impl Sessions {
                 return Ok(StopReason::Cancelled);
             }
             PromptInput::Typed(text) => open.session.enter(&text).await,
-            PromptInput::Content(content) => {
-                let submitted = open.session.submit(content).await;
+            PromptInput::Blocks(blocks) => {
+                let submitted = open.session.submit(blocks).await;
                 submitted.map(|submission| Entered::Submitted(Box::new(submission)))
             }
         };

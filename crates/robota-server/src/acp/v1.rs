@@ -4,6 +4,8 @@
 //! allowed here (`docs/decisions/0007-acp-types-by-hand.md`). Tests check every message against the
 //! official schema. Version 2 will get a module next to this one.
 
+use serde::{Deserialize, Deserializer};
+
 mod client;
 mod content;
 mod initialize;
@@ -42,3 +44,10 @@ pub const AUTH_REQUIRED: i32 = -32000;
 pub const NOT_FOUND: i32 = -32002;
 /// The request was cancelled. JSON-RPC of editors has this code from LSP.
 pub const CANCELLED: i32 = -32800;
+
+/// Reads a field for which clients send null where they mean that they leave it out.
+fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    from: D,
+) -> Result<T, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
+}

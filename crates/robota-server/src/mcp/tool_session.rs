@@ -3,7 +3,9 @@
 //! schema, rules, hooks, approval, checkpoint, sandbox; and it is in the journal.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -20,6 +22,8 @@ use robota_sdk::host::SessionHost;
 use robota_sdk::{HostError, InteractiveSession, ModelSetup, OpenRequest, SessionChoice};
 use robota_session::{Approvals, EventFilter};
 use serde_json::Value;
+use tokio::sync::MutexGuard;
+use tokio::time::{Instant, Interval};
 
 use super::McpOptions;
 use super::approval::{Decider, Questions, Waiter};
@@ -29,8 +33,10 @@ const FOR_MODELS: [&str; 6] =
     ["AskUserQuestion", "Skill", "Agent", "TodoWrite", "EnterPlanMode", "ExitPlanMode"];
 /// How the tools begin that run commands of the program. They are for the model of a conversation.
 const COMMANDS: &str = "robota_command_";
-/// The interval of progress notifications while a call runs, in seconds.
-const PROGRESS_EVERY: u64 = 10;
+/// The interval of progress notifications while a call waits or runs.
+const PROGRESS_EVERY: Duration = Duration::from_secs(10);
+/// How long a question about a call may stay open while other calls wait for that call.
+const MAX_QUESTION: Duration = Duration::from_secs(5 * 60);
 /// The size limit of an image of a result.
 const MAX_IMAGE: u64 = 8 * 1024 * 1024;
 
@@ -42,6 +48,8 @@ pub(super) struct ToolSession {
     tools: Vec<ServedTool>,
     /// Held while a call runs: the calls of a session run one after the other.
     running: tokio::sync::Mutex<()>,
+    /// How many calls wait until they may run.
+    waiting: AtomicUsize,
 }
 
 impl ToolSession {
@@ -75,7 +83,8 @@ impl ToolSession {
             })
             .collect();
         let questions = Questions::new(session.session().permissions());
-        Ok(Self { session, questions, calls, tools, running: tokio::sync::Mutex::default() })
+        let (running, waiting) = (tokio::sync::Mutex::default(), AtomicUsize::new(0));
+        Ok(Self { session, questions, calls, tools, running, waiting })
     }
 
     /// Returns the working folder; empty for a session without a project.
@@ -89,33 +98,61 @@ impl ToolSession {
 
     /// Runs a call as a turn, and waits for its end.
     pub(super) async fn call(&self, call: ServedCall) -> ServedResult {
-        let _running = tokio::select! {
-            () = call.cancel.cancelled() => return ServedResult::error("the call was cancelled"),
-            running = self.running.lock() => running,
+        let mut progress = Progress::start(&call);
+        let Some(_running) = self.wait_to_run(&call, &mut progress).await else {
+            return ServedResult::error("the call was cancelled");
         };
         let text = format!("The MCP host calls {}.", call.tool);
         self.calls.set(&call);
-        match self.turn(&call, text).await {
+        match self.turn(&call, text, progress).await {
             Ok(result) => result,
             Err(error) => ServedResult::error(error.to_string()),
         }
     }
 
-    async fn turn(&self, call: &ServedCall, text: String) -> Result<ServedResult, HostError> {
+    /// Waits for the calls before this one; none if the host cancels it meanwhile. The host gets progress:
+    /// many hosts cancel a call that is silent for a minute.
+    async fn wait_to_run(
+        &self,
+        call: &ServedCall,
+        progress: &mut Progress<'_>,
+    ) -> Option<MutexGuard<'_, ()>> {
+        if let Ok(running) = self.running.try_lock() {
+            return Some(running);
+        }
+        let _waiting = Waiting::count(&self.waiting);
+        let running = self.running.lock();
+        tokio::pin!(running);
+        loop {
+            tokio::select! {
+                () = call.cancel.cancelled() => return None,
+                running = &mut running => return Some(running),
+                () = progress.due() => {
+                    progress.report(format!("{} waits for another call", call.tool)).await;
+                }
+            }
+        }
+    }
+
+    async fn turn(
+        &self,
+        call: &ServedCall,
+        text: String,
+        mut progress: Progress<'_>,
+    ) -> Result<ServedResult, HostError> {
         let session = self.session.session();
         let mut chat = session.chat(text, EventFilter::Everything).await?;
         chat.wait_for_approvals();
-        let mut ticks = tokio::time::interval(std::time::Duration::from_secs(PROGRESS_EVERY));
         let mut waiter = self.questions.waiter();
-        let (mut result, mut end, mut step, mut cancelled) = (None, None, 0.0, false);
-        // The first tick is immediate; progress is due only after a while.
-        ticks.tick().await;
+        let (mut result, mut end, mut asked, mut cancelled) = (None, None, None, false);
         loop {
             let event = tokio::select! {
                 event = chat.next() => event,
-                _ = ticks.tick() => {
-                    step += 1.0;
-                    call.host.progress(step, None, Some(format!("{} runs", call.tool))).await;
+                () = progress.due() => {
+                    progress.report(format!("{} runs", call.tool)).await;
+                    if asked.is_some_and(|asked: Instant| asked.elapsed() >= MAX_QUESTION) {
+                        self.deny_if_others_wait().await;
+                    }
                     continue;
                 }
                 () = waiter.unanswered() => {
@@ -130,13 +167,14 @@ impl ToolSession {
             };
             let Some(event) = event else { break };
             match event?.event() {
-                Event::PermissionAsked(_) => self.ask_about_call(call, &waiter).await,
+                Event::PermissionAsked(_) => {
+                    asked = Some(Instant::now());
+                    self.ask_about_call(call, &waiter).await;
+                }
                 Event::ToolOutput(output) => {
-                    step += 1.0;
                     let last = output.text.lines().last().unwrap_or_default();
                     // A line of output can be as long as a file.
-                    let last = last.chars().take(200).collect();
-                    call.host.progress(step, None, Some(last)).await;
+                    progress.report(last.chars().take(200).collect()).await;
                 }
                 Event::ToolResultAdded(added) => result = Some(added.result.clone()),
                 Event::TurnFinished(turn) => end = Some((turn.end, turn.error.clone())),
@@ -167,6 +205,19 @@ impl ToolSession {
         }
     }
 
+    /// Denies the call that waits for its user, if other calls wait for it. They may be of other hosts.
+    async fn deny_if_others_wait(&self) {
+        if self.waiting.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let minutes = MAX_QUESTION.as_secs() / 60;
+        let note =
+            format!("the user did not answer within {minutes} minutes, and other calls wait");
+        for question in self.session.approvals() {
+            self.questions.deny(&question.call.call, &note).await;
+        }
+    }
+
     async fn served(&self, result: &ToolResult) -> ServedResult {
         let mut content = Vec::new();
         for block in &result.content {
@@ -190,6 +241,47 @@ impl ToolSession {
         if let Err(error) = self.session.shutdown("the MCP server ended").await {
             tracing::warn!(%error, "the session of the tools did not close cleanly");
         }
+    }
+}
+
+/// The progress of a call, for its host.
+struct Progress<'a> {
+    call: &'a ServedCall,
+    step: f64,
+    ticks: Interval,
+}
+
+impl<'a> Progress<'a> {
+    fn start(call: &'a ServedCall) -> Self {
+        // Not at once: the first one is due only after a while.
+        let first = Instant::now() + PROGRESS_EVERY;
+        Self { call, step: 0.0, ticks: tokio::time::interval_at(first, PROGRESS_EVERY) }
+    }
+
+    /// Waits until the host must get progress again.
+    async fn due(&mut self) {
+        self.ticks.tick().await;
+    }
+
+    async fn report(&mut self, message: String) {
+        self.step += 1.0;
+        self.call.host.progress(self.step, None, Some(message)).await;
+    }
+}
+
+/// Counts a call that waits, until this is dropped.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn count(waiting: &'a AtomicUsize) -> Self {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Self(waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -88,13 +88,26 @@ impl Host {
         self.request("tools/call", json!({"name": tool, "arguments": arguments})).await
     }
 
+    /// Begins a call of a tool for a host that shows progress, and returns the id of the request.
+    async fn call_with_progress(&mut self, tool: &str, arguments: Value) -> i64 {
+        let meta = json!({"progressToken": self.next});
+        let params = json!({"name": tool, "arguments": arguments, "_meta": meta});
+        self.request("tools/call", params).await
+    }
+
+    /// Waits for progress of a call, at least this step. Returns the message.
+    async fn progress(&mut self, call: i64, step: u32) -> String {
+        let progress = self.expect(|message| {
+            let params = &message["params"];
+            params["progressToken"] == call && params["progress"].as_f64() >= Some(step.into())
+        });
+        progress.await["params"]["message"].as_str().unwrap().to_owned()
+    }
+
     /// Begins a call that waits for an agent, and returns the id of the request when it waits.
     async fn wait_for_agent(&mut self, session: &str) -> i64 {
-        let id = self.next;
-        let (arguments, meta) = (json!({"session": session}), json!({"progressToken": id}));
-        let params = json!({"name": "agent_wait", "arguments": arguments, "_meta": meta});
-        self.request("tools/call", params).await;
-        self.expect(|message| message["params"]["progressToken"] == id).await;
+        let id = self.call_with_progress("agent_wait", json!({"session": session})).await;
+        self.progress(id, 1).await;
         id
     }
 
@@ -282,6 +295,42 @@ async fn sdk_08_mcp_a_question_without_an_answer_does_not_block_other_calls() {
         "{answer}"
     );
     assert!(!host.path("made").exists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn sdk_08_mcp_a_call_that_waits_gets_progress_and_does_not_wait_for_ever() {
+    let mut host = Host::start("[Unused.]").await;
+    std::fs::write(host.path("a.txt"), "content").unwrap();
+    let write = host.call("Write", json!({"file_path": "made", "content": "x"})).await;
+    let question = host.question().await;
+    let read = host.call_with_progress("Read", json!({"file_path": "a.txt"})).await;
+    // Hosts cancel a call that is silent for a minute.
+    assert_eq!(host.progress(read, 1).await, "Read waits for another call");
+    assert_eq!(host.progress(read, 20).await, "Read waits for another call");
+    // The user does not answer, so that the write must not run.
+    let denied = host.answer(write).await["result"].clone();
+    assert_eq!(denied["isError"], true, "{denied}");
+    let text = denied["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("did not answer within 5 minutes"), "{text}");
+    let withdrawn = host.expect(|message| message["method"] == "notifications/cancelled").await;
+    assert_eq!(withdrawn["params"]["requestId"], question["id"]);
+    let answer = host.answer(read).await;
+    assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("content"));
+    assert!(!host.path("made").exists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn sdk_08_mcp_a_question_stays_open_while_no_other_call_waits() {
+    let mut host = Host::start("[Unused.]").await;
+    let input = json!({"file_path": "made", "content": "x"});
+    let write = host.call_with_progress("Write", input).await;
+    let question = host.question().await;
+    // A progress notification every ten seconds: this is later than five minutes.
+    assert_eq!(host.progress(write, 60).await, "Write runs");
+    host.decide(&question, "allow").await;
+    let answer = host.answer(write).await;
+    assert_ne!(answer["result"]["isError"], true, "{answer}");
+    assert!(host.path("made").exists());
 }
 
 #[tokio::test]

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use robota_sdk::mentions::path_of_address;
+
 /// The images that models read.
 const ENDINGS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 
@@ -29,9 +31,9 @@ pub(crate) fn image_type(name: &str) -> Option<&'static str> {
 }
 
 fn path(word: &str) -> Option<PathBuf> {
-    let word = match word.strip_prefix("file://") {
-        Some(address) => decode(address.trim_start_matches("localhost"))?,
-        None => word.to_owned(),
+    let word = match word.starts_with("file://") {
+        true => path_of_address(word)?.to_str()?.to_owned(),
+        false => word.to_owned(),
     };
     let (name, ending) = word.rsplit_once('.')?;
     let image = ENDINGS.iter().any(|it| ending.eq_ignore_ascii_case(it));
@@ -64,21 +66,6 @@ fn words(text: &str) -> Option<Vec<String>> {
         words.push(word);
     }
     quote.is_none().then_some(words)
-}
-
-/// Decodes the `%20` of an address.
-fn decode(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte == b'%' {
-            let digits = [rest.next()?, rest.next()?];
-            bytes.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
-        } else {
-            bytes.push(byte);
-        }
-    }
-    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]

@@ -2,18 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The first request of a client.
+use super::or_default;
+
+/// The first request of a client. The agent does not read the name of the client, so that a client
+/// may leave out parts of it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeRequest {
     /// The newest version that the client supports.
     pub protocol_version: u16,
     /// What the client can do; nothing if it does not say.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub client_capabilities: ClientCapabilities,
-    /// The name of the client; this agent does not use it.
-    #[serde(default)]
-    pub client_info: Option<Implementation>,
 }
 
 /// What a client can do.
@@ -21,13 +21,13 @@ pub struct InitializeRequest {
 #[serde(rename_all = "camelCase")]
 pub struct ClientCapabilities {
     /// What it does with files.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub fs: FileCapabilities,
     /// Whether it runs commands in terminals.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub terminal: bool,
     /// How it lets the user sign in.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub auth: AuthCapabilities,
     /// Which questions it can show; absent if none.
     #[serde(default)]
@@ -42,10 +42,10 @@ pub struct ClientCapabilities {
 #[serde(rename_all = "camelCase")]
 pub struct FileCapabilities {
     /// Reads them, with changes that are not saved.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub read_text_file: bool,
     /// Writes them, so that the change is in the editor's undo history.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub write_text_file: bool,
 }
 
@@ -64,7 +64,7 @@ pub struct ClientSessionCapabilities {
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct AuthCapabilities {
     /// The client can run our program in a terminal.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub terminal: bool,
 }
 
@@ -81,12 +81,12 @@ pub struct ElicitationCapabilities {
 pub struct Capability {}
 
 /// The name and version of a program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Implementation {
     /// The name for programs.
     pub name: String,
     /// The name for people; that for programs if there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The version of the program, not of the protocol.
     pub version: String,

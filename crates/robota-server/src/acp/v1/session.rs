@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::content::ContentBlock;
+use super::or_default;
 
 /// Where a session works: part of the requests that open one.
 #[derive(Debug, Clone, Deserialize)]
@@ -13,10 +14,10 @@ pub struct SessionFolder {
     /// The working folder, as an absolute path.
     pub cwd: PathBuf,
     /// Further folders of the workspace, which tools may use.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub additional_directories: Vec<PathBuf>,
-    /// MCP servers. Some clients leave the list out.
-    #[serde(default)]
+    /// MCP servers. Some clients leave the list out, or send null.
+    #[serde(default, deserialize_with = "or_default")]
     pub mcp_servers: Vec<McpServer>,
     /// The session; none for a new one.
     #[serde(default)]
@@ -38,7 +39,7 @@ pub enum McpServer {
         /// The address of the server's endpoint.
         url: String,
         /// Headers of every request; they may contain keys.
-        #[serde(default)]
+        #[serde(default, deserialize_with = "or_default")]
         headers: Vec<NameValue>,
     },
     /// A program, which talks over its standard streams. It has no `type`.
@@ -48,10 +49,10 @@ pub enum McpServer {
         /// The program that is started.
         command: String,
         /// Its arguments, which do not pass through a shell.
-        #[serde(default)]
+        #[serde(default, deserialize_with = "or_default")]
         args: Vec<String>,
         /// Variables that are added to its environment.
-        #[serde(default)]
+        #[serde(default, deserialize_with = "or_default")]
         env: Vec<NameValue>,
     },
 }
@@ -146,7 +147,7 @@ pub struct SessionReference {
 /// A request for the list of sessions.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ListRequest {
-    /// The folder of the sessions; absent for that in which this program was started.
+    /// The folder of the sessions; absent for all folders that this program knows.
     #[serde(default)]
     pub cwd: Option<PathBuf>,
     /// The `next_cursor` of the page before; absent for the first page.

@@ -10,6 +10,7 @@ fn dropped_paths_are_understood_as_terminals_write_them() {
         ("'/tmp/a b.jpg'", &["/tmp/a b.jpg"]),
         ("\"/tmp/a b.jpg\" /tmp/c.webp\n", &["/tmp/a b.jpg", "/tmp/c.webp"]),
         ("file:///tmp/a%20%C3%BC.gif", &["/tmp/a ü.gif"]),
+        ("file://localhost/tmp/a.png", &["/tmp/a.png"]),
         ("~/shot.jpeg", &["~/shot.jpeg"]),
         ("C:\\Users\\a.png", &["C:\\Users\\a.png"]),
     ] {
@@ -20,7 +21,9 @@ fn dropped_paths_are_understood_as_terminals_write_them() {
 
 #[test]
 fn other_texts_are_texts() {
-    for pasted in ["", "logo.png", "see /tmp/a.png", "/tmp/a.txt", "'/tmp/a.png", "file:///a%2"] {
+    for pasted in
+        ["", "logo.png", "see /tmp/a.png", "/tmp/a.txt", "'/tmp/a.png", "file://host/a.png"]
+    {
         assert_eq!(dropped_images(pasted), None, "{pasted}");
     }
 }
