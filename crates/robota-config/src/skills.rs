@@ -56,6 +56,8 @@ pub struct Skills {
     /// By name, in order of priority.
     entries: IndexMap<String, SkillEntry>,
     overrides: BTreeMap<String, SkillOverride>,
+    /// The names that the model may use; none allows all.
+    only: Option<BTreeSet<String>>,
     /// The skills with `paths` that a file has matched.
     active: BTreeSet<String>,
     /// The folders below the working folder that were searched.
@@ -115,6 +117,7 @@ impl Skills {
             reader: reader.clone(),
             entries: IndexMap::new(),
             overrides: BTreeMap::new(),
+            only: None,
             active: BTreeSet::new(),
             visited: BTreeSet::new(),
             problems: Vec::new(),
@@ -142,6 +145,14 @@ impl Skills {
         self
     }
 
+    /// Limits the skills that the model sees and may invoke; none allows all. The user can invoke the
+    /// others.
+    #[must_use]
+    pub fn only_for_model(mut self, names: Option<&[String]>) -> Self {
+        self.only = names.map(|names| names.iter().cloned().collect());
+        self
+    }
+
     /// Adds the skills and commands of plugins. Their names have the name of the plugin in front:
     /// `plugin:name`.
     #[must_use]
@@ -162,6 +173,23 @@ impl Skills {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    /// Returns the names to which the skills of the model are limited; none if they are not.
+    #[must_use]
+    pub fn names_for_model(&self) -> Option<Vec<String>> {
+        self.only.as_ref().map(|only| only.iter().cloned().collect())
+    }
+
+    /// Returns whether there is a name that the model may use. The skill of that name may still turn
+    /// out to be for the user only.
+    #[must_use]
+    pub fn has_name_for_model(&self) -> bool {
+        self.entries.keys().any(|name| self.is_chosen(name))
+    }
+
+    fn is_chosen(&self, name: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| only.contains(name))
     }
 
     /// Returns a skill by name. Reads its header on the first use.
@@ -188,6 +216,7 @@ impl Skills {
     #[must_use]
     pub fn is_for_model(&self, skill: &Skill) -> bool {
         !skill.disable_model_invocation
+            && self.is_chosen(&skill.name)
             && match self.setting(&skill.name) {
                 SkillOverride::On | SkillOverride::NameOnly => true,
                 SkillOverride::UserInvocableOnly | SkillOverride::Off => false,
@@ -218,6 +247,7 @@ impl Skills {
         let matching: Vec<_> = matching.map(|(name, _)| name.clone()).collect();
         self.active.extend(matching.iter().cloned());
         names.extend(matching);
+        names.retain(|name| self.is_chosen(name));
         names
     }
 

@@ -15,6 +15,7 @@ mod exit;
 mod matcher;
 mod merge;
 mod notice;
+mod observer;
 mod output;
 mod payload;
 mod runner;
@@ -28,6 +29,7 @@ pub use execute::{HookCondition, HookExecutor, HookKind, HookTranscript};
 pub use exit::{HookEnd, HookExit};
 pub use matcher::{InvalidMatcher, Matcher};
 pub use notice::{HookNotice, NoticeKind};
+pub use observer::{HookObserver, ObservedHook};
 pub use output::{HookElicitation, HookOutput, HookPermission, HookVerdict, MAX_STDOUT, MAX_TEXT};
 pub use payload::{
     ConfigSource, ExpansionType, HookContext, HookData, NotificationType, SessionSource,

@@ -59,7 +59,7 @@ impl Skills {
         let before = self.reader.counts().files;
         // Room for the last line is kept free from the start.
         let full = "- 9999 more skills\n".len();
-        for (name, entry) in &self.entries {
+        for (name, entry) in self.entries.iter().filter(|(name, _)| self.is_chosen(name)) {
             let opened = self.reader.counts().files - before;
             let known = entry.loaded.get().is_some();
             // After the first that does not fit none is opened, so that the start stays fast.

@@ -21,7 +21,7 @@ use robota_runtime::SessionSchedules as _;
 use robota_session::{Approvals, PolicyGate, Resume, Session, SessionBuilder, StartAt};
 use robota_store::DurabilityLevel;
 use robota_tools::{
-    BackgroundProcess, Brave, CaptureLimits, PolicyAccessCheck, Searcher, Searxng, Todos,
+    ASK_USER, BackgroundProcess, Brave, CaptureLimits, PolicyAccessCheck, Searcher, Searxng, Todos,
     ToolWorkspace,
 };
 
@@ -46,9 +46,6 @@ use crate::skills::{OwnHooks, SkillRunner, SkillTool};
 use crate::tasks::{NewManagers, SessionRuntime, TaskCommands, TaskNotices};
 use crate::transcript::SessionTranscript;
 use crate::{openapi, processes, store};
-
-/// The tool that asks the user.
-const ASK_USER: &str = "AskUserQuestion";
 
 impl InteractiveSessionBuilder {
     /// Opens the session. The order matters: secrets before the environment, hooks before the
@@ -106,7 +103,12 @@ impl InteractiveSessionBuilder {
         let mcp = SessionMcp::start(&project, &self.mcp, mcp_options, &mut notices);
         let mcp_wait = self.mcp.wait;
         let instructions = mcp.as_ref().map(SessionMcp::instructions).unwrap_or_default();
-        let context = ProjectContext::load(&project, &self.system, read, &instructions);
+        let context = ProjectContext::load(
+            &project,
+            &self.system,
+            (read, self.only_skills.as_deref()),
+            &instructions,
+        );
         notices.extend_from_slice(&context.notices);
         let variables = SessionVariables::default();
         // Tools are made for each session, a fork included, from one description of the place.
@@ -135,6 +137,7 @@ impl InteractiveSessionBuilder {
                 selected.id().clone(),
                 cwd.display().to_string(),
             )),
+            observer: self.hook_observer.take(),
             on_usage,
             files: files.clone(),
         };
@@ -178,7 +181,7 @@ impl InteractiveSessionBuilder {
             self.commands.hide_from_model("memory");
         }
         self.commands.add_source(Arc::new(project.skill_source(context.skills.clone())));
-        if !lock(&context.skills).is_empty() {
+        if lock(&context.skills).has_name_for_model() {
             self.tools.push(Arc::new(SkillTool::new(skills.clone(), self.open.clone())));
         }
         if let Some(mcp) = &mcp {
