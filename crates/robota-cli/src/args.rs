@@ -5,12 +5,14 @@ mod headless;
 pub(crate) mod refused;
 mod serve;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use robota_core::permission::Mode;
 use serde::{Deserialize, Serialize};
 
+use crate::headless::FailureFormat;
 pub(crate) use headless::{
     Durability, EFFORTS, InputFormat, NativeWebArg, OutputFormat, PermissionPrompts, PrintArgs,
     SessionArgs, ThinkingArg, ThinkingDisplayArg,
@@ -44,6 +46,20 @@ impl Cli {
         }
         self
     }
+}
+
+/// Returns the format in which a caller expects a failure, also if the arguments are not valid; none
+/// if they ask for no format of a program. A host that names `stream-json` anywhere reads lines.
+pub(crate) fn asked_format(arguments: &[OsString]) -> Option<FailureFormat> {
+    let texts: Vec<_> = arguments.iter().map(|argument| argument.to_string_lossy()).collect();
+    let verbose = texts.iter().any(|text| text == "--verbose");
+    if texts.iter().any(|text| text.ends_with("stream-json")) {
+        return Some(FailureFormat { output: OutputFormat::StreamJson, verbose });
+    }
+    let value = texts.iter().any(|text| text == "--output-format=json");
+    let mut pairs = texts.iter().zip(texts.iter().skip(1));
+    let pair = pairs.any(|(flag, value)| flag == "--output-format" && value == "json");
+    (value || pair).then_some(FailureFormat { output: OutputFormat::Json, verbose })
 }
 
 /// The subcommands. Without one, the program answers a prompt.

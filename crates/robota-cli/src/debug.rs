@@ -1,19 +1,29 @@
-//! Installs the tracing subscriber: the log file of `--debug` and the OpenTelemetry export.
+//! Installs the tracing subscriber: the log of `--debug` and the OpenTelemetry export.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use anyhow::Context as _;
+use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::{Layer, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{EnvFilter, fmt};
 
 use crate::telemetry::Telemetry;
 
-/// Installs the subscriber if `--debug` or the OpenTelemetry export needs one. `debug` is the
-/// optional FILE of `--debug`, if that was given. Returns the log file.
+/// Where the debug log goes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum DebugLog<'a> {
+    /// A file; none is the default one.
+    File(Option<&'a Path>),
+    /// Standard error.
+    Stderr,
+}
+
+/// Installs the subscriber if a debug log or the OpenTelemetry export needs one. Returns the log
+/// file.
 pub(crate) fn start(
-    debug: Option<Option<&Path>>,
+    debug: Option<DebugLog<'_>>,
     cwd: &Path,
     telemetry: &Telemetry,
 ) -> anyhow::Result<Option<PathBuf>> {
@@ -21,9 +31,17 @@ pub(crate) fn start(
     if debug.is_none() && exported.is_none() {
         return Ok(None);
     }
-    let (path, log_file) = debug.map(|file| layer(file, cwd)).transpose()?.unzip();
+    let (path, writer) = match debug {
+        None => (None, None),
+        Some(DebugLog::Stderr) => (None, Some(BoxMakeWriter::new(stderr))),
+        Some(DebugLog::File(file)) => {
+            let (path, file) = log_file(file, cwd)?;
+            (Some(path), Some(BoxMakeWriter::new(Mutex::new(file))))
+        }
+    };
+    let log = writer.map(layer);
     tracing::subscriber::set_global_default(
-        tracing_subscriber::registry().with(log_file).with(exported),
+        tracing_subscriber::registry().with(log).with(exported),
     )
     .context("cannot install the tracing subscriber")?;
     Ok(path)
@@ -34,15 +52,24 @@ pub(crate) fn note(log: &Path) -> String {
     format!("robota: writing the debug log to {}", log.display())
 }
 
-/// Returns the log file and the layer that writes it. The log has spans and events of robota's crates
-/// only, and no content of messages.
-fn layer<S>(
-    file: Option<&Path>,
-    cwd: &Path,
-) -> anyhow::Result<(PathBuf, impl Layer<S> + Send + Sync + use<S>)>
+#[expect(clippy::disallowed_methods, reason = "the log that the user asked for")]
+fn stderr() -> std::io::Stderr {
+    std::io::stderr()
+}
+
+/// Returns the layer that writes the log. It has spans and events of robota's crates only, and no
+/// content of messages.
+fn layer<S>(writer: BoxMakeWriter) -> impl Layer<S> + Send + Sync
 where
     S: tracing::Subscriber + for<'span> LookupSpan<'span>,
 {
+    fmt::layer().with_ansi(false).with_writer(writer).with_filter(EnvFilter::new(
+        "robota=debug,robota_core=debug,robota_exec=debug,robota_store=debug,robota_tools=debug",
+    ))
+}
+
+/// Opens the log file.
+fn log_file(file: Option<&Path>, cwd: &Path) -> anyhow::Result<(PathBuf, std::fs::File)> {
     let default = cwd.join(".robota").join("logs").join("debug.log");
     let path = file.unwrap_or(&default);
     if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
@@ -56,10 +83,7 @@ where
             .with_context(|| format!("cannot write {}", ignore.display()))?;
     }
     let file = open(path).with_context(|| format!("cannot write {}", path.display()))?;
-    let layer = fmt::layer().with_ansi(false).with_writer(Mutex::new(file)).with_filter(EnvFilter::new(
-        "robota=debug,robota_core=debug,robota_exec=debug,robota_store=debug,robota_tools=debug",
-    ));
-    Ok((path.to_owned(), layer))
+    Ok((path.to_owned(), file))
 }
 
 fn open(path: &Path) -> std::io::Result<std::fs::File> {

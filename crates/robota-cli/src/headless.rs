@@ -8,15 +8,20 @@ mod answer_stream;
 mod blocks;
 mod choose;
 mod compactions;
+mod context_usage;
+mod decisions;
 mod describe;
 mod drive;
 mod fallback;
 mod hook_approver;
+mod hook_lines;
 mod hook_listing;
 mod hooks;
 mod host;
 mod host_files;
 mod input;
+mod lenient;
+mod line_room;
 mod loaded;
 mod mcp;
 mod mcp_requests;
@@ -38,17 +43,19 @@ mod settings_requests;
 mod slash;
 mod structured;
 mod text;
+mod tool_approver;
 mod tool_output;
 mod tool_policies;
 mod turn_record;
 mod writer;
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 use std::time::Duration;
 
 use robota_config::model::OneOrMany;
 use robota_core::hook::HookData;
-use robota_core::ids::{Ids as _, RandomIds};
+use robota_core::ids::{Ids as _, RandomIds, SessionId};
 use robota_core::provider::{Provider, check_native_web};
 use robota_core::sandbox::SandboxLevel;
 use robota_sdk::{SdkError, store};
@@ -62,11 +69,13 @@ use crate::setup::{self, Setup};
 use crate::telemetry::Telemetry;
 use crate::{Configuration, Exit, Usage, commands, debug, output, signals, stdin};
 pub(crate) use choose::session_choice;
+use decisions::Decisions;
 use drive::FirstInput;
 pub(crate) use fallback::Fallback;
 use hooks::HostHooks;
 use host::Host;
 use input::FromHost;
+use mcp::CallIds;
 use meter::Meter;
 pub(crate) use mode::RunMode;
 use open::{Opening, open};
@@ -85,8 +94,9 @@ const NO_PROMPT: &str = "Error: Input must be provided either through stdin or a
     when using --print\nhint: robota -p \"PROMPT\"; options with several values, such as \
     --allowedTools, stand after the prompt";
 
-/// Runs headless: answers the prompt, or the messages of the host.
-pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
+/// Runs headless: answers the prompt, or the messages of the host. Sets `known` to the session once it
+/// is chosen.
+pub(crate) async fn run(args: PrintArgs, known: &OnceCell<SessionId>) -> anyhow::Result<Exit> {
     let options = Arc::new(RunOptions::from_args(&args)?);
     let prompt = if options.stream_input {
         None
@@ -111,7 +121,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let cwd = setup.places.cwd.clone();
     store::check_project_folder(&cwd)?;
     let telemetry = Telemetry::start(&setup.environment);
-    let log = debug::start(args.debug.as_ref().map(Option::as_deref), &cwd, &telemetry)?;
+    let log = debug::start(args.debug_log(), &cwd, &telemetry)?;
     log.iter().for_each(|log| output::note(&debug::note(log)));
     let request = ProviderRequest {
         provider: args.provider.as_deref(),
@@ -147,6 +157,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let choice = session_choice(sessions, &*store, &folder).await?;
     let selected = choice.select(&*store, &folder).await;
     let selected = selected.map_err(|error| missing_session(error, sessions))?;
+    let _ = known.set(selected.id().clone());
     let cancel = signals::cancel_on_interrupt()?;
     let states = setup.environment.get(STATES_VARIABLE) == Some("1");
     let writer =
@@ -156,9 +167,11 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let (send_command, commands) = mpsc::unbounded_channel();
     let run_mode = options.mode.unwrap_or(RunMode::Session(setup.settings.permissions.mode));
     let saved = Arc::new(SavedRules::new(setup.clone()));
+    let decisions = Arc::new(Decisions::new(send_command, saved.clone(), run_mode));
+    let call_ids: Arc<CallIds> = Arc::default();
     let approver = options.asks_host.then(|| {
-        let (limit, saved) = (options.host_timeout, saved.clone());
-        Arc::new(HostApprover::new(host.clone(), limit, send_command, saved, run_mode))
+        let (decisions, call_ids) = (decisions.clone(), call_ids.clone());
+        Arc::new(HostApprover::new(host.clone(), options.host_timeout, decisions, call_ids))
     });
     let vendor = chosen.service.as_ref().map(|service| service.vendor.vendor.clone());
     let agents = options.agents.clone();
@@ -181,6 +194,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         meter: Arc::new(Meter::new(options.budget, fallback.as_ref().map(|it| it.served.clone()))),
         fallback,
         watch: Arc::default(),
+        decisions,
         approver,
         saved,
         host_setup: HostSetup::default(),
@@ -188,7 +202,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         hook_runners: Vec::new(),
         refused: None,
         interactive: None,
-        call_ids: Arc::default(),
+        call_ids,
         later: JoinSet::new(),
         changing: Arc::default(),
     };
@@ -241,6 +255,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     if let Err(error) = opened.session.shutdown(reason).await {
         output::error(&error.to_string());
     }
+    drive.print_hooks();
     drop((drive, opened.session, session));
     // Both tasks end when the session ends.
     for task in [events, metrics].into_iter().flatten() {
@@ -350,20 +365,37 @@ pub(crate) fn wait_for_first_line() {
     let _ = receive.recv_timeout(FIRST_REQUEST_TIMEOUT);
 }
 
-/// Prints the failure of a run that had no turn, in the format that the arguments ask for.
-pub(crate) fn print_failure(format: OutputFormat, message: &str, hint: Option<&str>) {
+/// How a run that failed reports it to its caller.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FailureFormat {
+    /// The format that the arguments ask for.
+    pub(crate) output: OutputFormat,
+    /// Whether a caller of the format `json` reads an array of lines.
+    pub(crate) verbose: bool,
+}
+
+/// Prints the failure of a run: the result of a turn that did not end. `session` is none if the run
+/// failed before it had one.
+pub(crate) fn print_failure(
+    format: FailureFormat,
+    message: &str,
+    hint: Option<&str>,
+    session: Option<&SessionId>,
+) {
+    if !format.output.has_result() {
+        return;
+    }
     let message = match hint {
         Some(hint) => format!("{message}\nhint: {hint}"),
         None => message.to_owned(),
     };
-    match format {
-        OutputFormat::Text | OutputFormat::Events => {}
-        OutputFormat::Json | OutputFormat::StreamJson => {
-            let session = RandomIds.next().to_string();
-            let line = result::startup_failure(&message, &session, &session);
-            if let Ok(line) = serde_json::to_string(&line) {
-                output::line(&line);
-            }
-        }
+    let uuid = RandomIds.next().to_string();
+    let session = session.map_or_else(|| RandomIds.next().to_string(), ToString::to_string);
+    let line = result::failure(&message, &session, &uuid);
+    let Ok(line) = serde_json::to_string(&line) else { return };
+    if format.output == OutputFormat::Json && format.verbose {
+        output::line(&format!("[{line}]"));
+    } else {
+        output::line(&line);
     }
 }

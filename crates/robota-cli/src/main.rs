@@ -25,13 +25,16 @@ mod stored_keys;
 mod telemetry;
 mod terminal;
 
+use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser as _;
 use robota_core::error::Diagnose;
+use robota_core::ids::SessionId;
 
 use args::{Cli, Command, InputFormat, OutputFormat};
+use headless::FailureFormat;
 
 /// The exit status of the program. Scripts rely on the codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,8 +136,7 @@ fn main() -> ExitCode {
             Into::into,
         );
     }
-    let streams =
-        arguments.iter().any(|argument| argument.to_string_lossy().ends_with("stream-json"));
+    let asked = args::asked_format(&arguments);
     let cli = match Cli::try_parse_from(args::before_command::move_behind(arguments)) {
         Ok(cli) => cli.complete(),
         Err(error) => {
@@ -144,24 +146,30 @@ fn main() -> ExitCode {
                 // If the usage text cannot be printed, there is nowhere to report that.
                 None => drop(error.print()),
             }
-            if exit == Exit::Usage && streams {
+            if let (Exit::Usage, Some(format)) = (exit, asked) {
                 let text = unknown_option(&error).unwrap_or_else(|| error.render().to_string());
-                headless::print_failure(OutputFormat::StreamJson, text.trim(), None);
-                headless::wait_for_first_line();
+                headless::print_failure(format, text.trim(), None, None);
+                if format.output == OutputFormat::StreamJson {
+                    headless::wait_for_first_line();
+                }
             }
             return exit.into();
         }
     };
-    let format = cli.command.is_none().then_some(cli.print.output_format);
+    let format = cli
+        .command
+        .is_none()
+        .then_some(FailureFormat { output: cli.print.output_format, verbose: cli.print.verbose });
     let has_host = format.is_some() && cli.print.input_format == InputFormat::StreamJson;
-    let exit = run(cli).unwrap_or_else(|error| {
+    let session = OnceCell::new();
+    let exit = run(cli, &session).unwrap_or_else(|error| {
         let (message, hint) = (format!("{error:#}"), hint(&error));
         output::error(&message);
         if let Some(hint) = &hint {
             output::note(&format!("hint: {hint}"));
         }
         if let Some(format) = format {
-            headless::print_failure(format, &message, hint.as_deref());
+            headless::print_failure(format, &message, hint.as_deref(), session.get());
         }
         if has_host {
             headless::wait_for_first_line();
@@ -228,7 +236,7 @@ fn hint(error: &anyhow::Error) -> Option<String> {
     })
 }
 
-fn run(cli: Cli) -> anyhow::Result<Exit> {
+fn run(cli: Cli, session: &OnceCell<SessionId>) -> anyhow::Result<Exit> {
     if cli.command.is_none()
         && let Some(usage) = args::before_command::misplaced(&cli.print)
     {
@@ -236,7 +244,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     }
     match cli.command {
         None if terminal::is_wanted(&cli.print) => on_runtime(terminal::run(cli.print)),
-        None => on_runtime(headless::run(cli.print)),
+        None => on_runtime(headless::run(cli.print, session)),
         Some(Command::Demo(args)) => on_runtime(demo::run(args)),
         Some(Command::Permissions(args)) => commands::permissions::run(&args.command),
         Some(Command::Config(args)) => commands::config::run(&args),

@@ -1,11 +1,12 @@
 //! Printing. Results go to standard output, everything else to standard error.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
 use robota_core::event::ModelRetry;
 
 use crate::colour;
+use crate::terminal::printable;
 
 /// Prints a line to standard output. A closed pipe (`robota … | head`) is not an error.
 #[expect(clippy::disallowed_methods, reason = "the one place that prints")]
@@ -55,6 +56,22 @@ pub(crate) fn error(text: &str) {
 #[expect(clippy::disallowed_methods, reason = "the one place that prints")]
 pub(crate) fn note(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+/// Prints to standard error what the run does now, so that nothing in it changes the terminal.
+pub(crate) fn progress(text: &str) {
+    let text = printable(text);
+    if colour::on_stderr() {
+        note(&format!("\x1b[2mrobota: {text}\x1b[0m"));
+    } else {
+        note(&format!("robota: {text}"));
+    }
+}
+
+/// Returns whether a person reads standard error.
+#[expect(clippy::disallowed_methods, reason = "the one place that prints")]
+pub(crate) fn is_watched() -> bool {
+    std::io::stderr().is_terminal()
 }
 
 /// Prints a question to standard error, without the end of the line.

@@ -36,6 +36,7 @@ use std::io::IsTerminal as _;
 use crate::args::{InputFormat, OutputFormat, PrintArgs};
 
 pub(crate) use run::{restore, run};
+pub(crate) use text::printable;
 
 /// Returns whether the arguments ask for the terminal program: no `-p`, no format for programs, and a
 /// terminal on both sides.

@@ -56,6 +56,8 @@ pub struct Skills {
     /// By name, in order of priority.
     entries: IndexMap<String, SkillEntry>,
     overrides: BTreeMap<String, SkillOverride>,
+    /// The names that the model may use; none allows all.
+    only: Option<BTreeSet<String>>,
     /// The skills with `paths` that a file has matched.
     active: BTreeSet<String>,
     /// The folders below the working folder that were searched, and the skills found there.
@@ -115,6 +117,7 @@ impl Skills {
             reader: reader.clone(),
             entries: IndexMap::new(),
             overrides: BTreeMap::new(),
+            only: None,
             active: BTreeSet::new(),
             visited: BTreeMap::new(),
             problems: Vec::new(),
@@ -139,6 +142,14 @@ impl Skills {
                 Err(message) => self.problems.push(find::override_problem(name, message)),
             }
         }
+        self
+    }
+
+    /// Limits the skills that the model sees and may invoke; none allows all. The user can invoke the
+    /// others.
+    #[must_use]
+    pub fn only_for_model(mut self, names: Option<&[String]>) -> Self {
+        self.only = names.map(|names| names.iter().cloned().collect());
         self
     }
 
@@ -169,6 +180,23 @@ impl Skills {
         self.entries.is_empty()
     }
 
+    /// Returns the names to which the skills of the model are limited; none if they are not.
+    #[must_use]
+    pub fn names_for_model(&self) -> Option<Vec<String>> {
+        self.only.as_ref().map(|only| only.iter().cloned().collect())
+    }
+
+    /// Returns whether there is a name that the model may use. The skill of that name may still turn
+    /// out to be for the user only.
+    #[must_use]
+    pub fn has_name_for_model(&self) -> bool {
+        self.entries.keys().any(|name| self.is_chosen(name))
+    }
+
+    fn is_chosen(&self, name: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| only.contains(name))
+    }
+
     /// Returns a skill by name. Reads its header on the first use.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Arc<Skill>> {
@@ -193,6 +221,7 @@ impl Skills {
     #[must_use]
     pub fn is_for_model(&self, skill: &Skill) -> bool {
         !skill.disable_model_invocation
+            && self.is_chosen(&skill.name)
             && match self.setting(&skill.name) {
                 SkillOverride::On | SkillOverride::NameOnly => true,
                 SkillOverride::UserInvocableOnly | SkillOverride::Off => false,

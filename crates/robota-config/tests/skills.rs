@@ -138,6 +138,25 @@ fn an_unclear_flag_keeps_a_skill_from_the_model() {
 }
 
 #[test]
+fn sdk_13_the_skills_of_the_model_can_be_limited() {
+    let world = World::new();
+    for name in ["a", "b"] {
+        world.put(&format!(".claude/skills/{name}/SKILL.md"), "---\ndescription: it\n---\nx");
+    }
+    let limited = |names: &[&str]| {
+        let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+        find(&world).only_for_model(Some(&names))
+    };
+    let skills = limited(&["b", "missing"]);
+    let listing = skills.listing(&ListingCaps::default());
+    assert_eq!((listing.text.as_str(), listing.more), ("- b: it\n", 0));
+    assert!(!skills.is_for_model(&skills.get("a").unwrap()), "only the user may invoke it");
+    assert!(skills.has_name_for_model() && !limited(&["missing"]).has_name_for_model());
+    let all = find(&world).only_for_model(None);
+    assert_eq!(all.listing(&ListingCaps::default()).listed, 2);
+}
+
+#[test]
 fn sdk_13_only_metadata_is_listed_and_the_body_is_read_on_invocation() {
     let world = World::new();
     world.put(

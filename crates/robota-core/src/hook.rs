@@ -16,6 +16,7 @@ mod file_paths;
 mod matcher;
 mod merge;
 mod notice;
+mod observer;
 mod output;
 mod payload;
 mod runner;
@@ -30,6 +31,7 @@ pub use exit::{HookEnd, HookExit};
 pub use file_paths::absolute_paths;
 pub use matcher::{InvalidMatcher, Matcher};
 pub use notice::{HookNotice, NoticeKind};
+pub use observer::{HookObserver, ObservedHook};
 pub use output::{HookElicitation, HookOutput, HookPermission, HookVerdict, MAX_STDOUT, MAX_TEXT};
 pub use payload::{
     ConfigSource, ExpansionType, HookContext, HookData, HookEffort, NotificationType,

@@ -15,6 +15,7 @@ use robota_core::task::{TaskError, TaskErrorCategory};
 use robota_session::Session;
 use serde::{Deserialize, Serialize};
 
+pub use events::action;
 pub use in_process::InProcessAgents;
 pub use lines::{AgentReply, AgentRequest, FromAgent, ToAgent};
 pub use process::{AgentObserver, AgentProcesses, AgentRunners, NewAgentProcess, ProcessAgents};

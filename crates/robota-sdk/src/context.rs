@@ -53,7 +53,7 @@ impl ProjectContext {
     pub(crate) fn load(
         project: &Project,
         text: &SystemText,
-        agents: ReadCounts,
+        (agents, only_skills): (ReadCounts, Option<&[String]>),
         servers: &[ServerInstructions],
     ) -> Self {
         let reader = ContextReader::new(&project.places);
@@ -96,7 +96,7 @@ impl ProjectContext {
             }
         }
         compose_instructions(&mut composer, servers);
-        let skills = project.skills(&reader);
+        let skills = project.skills(&reader).only_for_model(only_skills);
         let listing = skills.listing(&ListingCaps::beside(agents.files));
         composer.section("skills", "Skills", &listing.text);
         notices.extend(skills.report().problems.iter().map(|it| Notice::Note(it.to_string())));

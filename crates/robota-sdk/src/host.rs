@@ -14,8 +14,8 @@ use robota_core::permission::Mode;
 pub use robota_mcp::client::{ElicitAnswer, Elicitation, ElicitationKind, Elicitor};
 use robota_session::{Approvals, SessionError};
 pub use robota_tools::{
-    AnswerOption, EditorFiles, QuestionHandler, TerminalCommand, TerminalEnd, TerminalResult,
-    UserQuestion,
+    AnswerOption, Answers, EditorFiles, QuestionHandler, TerminalCommand, TerminalEnd,
+    TerminalResult, UserQuestion,
 };
 
 use serde_json::{Map, Value, json};

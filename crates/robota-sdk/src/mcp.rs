@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use robota_config::{McpAccess, McpListing, McpScope, Reached, mcp_servers};
-use robota_core::tool::{Tool, ToolSource};
+use robota_core::tool::{Tool, ToolSource, ToolSpec};
 use robota_exec::{Environment, Supervisor};
 use robota_mcp::CatalogStore;
 use robota_mcp::client::{
@@ -430,7 +430,13 @@ impl SessionMcp {
     /// Returns the names of the offered tools.
     #[must_use]
     pub fn offered(&self) -> Vec<String> {
+        self.offered_specs().into_iter().map(|spec| spec.name).collect()
+    }
+
+    /// Returns the descriptions of the offered tools.
+    #[must_use]
+    pub fn offered_specs(&self) -> Vec<ToolSpec> {
         let offered = self.source().tools().into_iter().filter(|tool| tool.offered());
-        offered.map(|tool| tool.spec().name.clone()).collect()
+        offered.map(|tool| tool.spec().clone()).collect()
     }
 }

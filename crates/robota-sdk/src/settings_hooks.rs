@@ -7,7 +7,7 @@ use robota_config::NamedFiles;
 use robota_core::gate::Gate;
 use robota_core::hook::{
     HookContext, HookDefinition, HookEffort, HookEvent, HookExecutor, HookExit, HookKind,
-    HookNotice, HookRunner, HookTranscript,
+    HookNotice, HookObserver, HookRunner, HookTranscript,
 };
 use robota_core::ids::SessionId;
 use robota_core::permission::Mode;
@@ -44,6 +44,8 @@ pub(crate) struct HookParts<'a> {
     pub(crate) variables: SessionVariables,
     /// The transcript that hooks can read.
     pub(crate) transcript: Arc<dyn HookTranscript>,
+    /// Observes each run of a hook.
+    pub(crate) observer: Option<Arc<dyn HookObserver>>,
     /// Receives the tokens of prompt and agent hooks.
     pub(crate) on_usage: OnHookUsage,
     /// The scripts that hooks run.
@@ -78,6 +80,9 @@ pub(crate) fn runner(
         .executor(HookKind::Agent, Arc::new(AgentHooks::new(Arc::new(agent))))
         .condition(Arc::new(RuleCondition::new(project.workspace(), project::paths())))
         .on_notice(on_notice);
+    if let Some(observer) = parts.observer {
+        runner = runner.observer(observer);
+    }
     if project.settings.values.disable_all_hooks == Some(true) {
         return runner;
     }

@@ -173,7 +173,9 @@ impl SkillRunner {
     /// Reads the folders with skills again.
     pub(crate) fn reload(&self) {
         let reader = ContextReader::new(&self.project.places);
-        *lock(&self.skills) = self.project.skills(&reader);
+        let mut skills = lock(&self.skills);
+        let found = self.project.skills(&reader);
+        *skills = found.only_for_model(skills.names_for_model().as_deref());
     }
 
     /// Returns whether there is a skill of this name.

@@ -399,7 +399,7 @@ pub enum CompactCause {
     Manual,
 }
 
-/// Hooks are about to run (`--include-hook-events`).
+/// A hook starts (`--include-hook-events`).
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HookStartedLine<'a> {
     /// Hosts select the shape of a line by this, and for `system` by the subtype.
@@ -409,7 +409,7 @@ pub struct HookStartedLine<'a> {
     pub subtype: HookStartedTag,
     /// Joins the two lines of one run.
     pub hook_id: &'a str,
-    /// The event and, at a tool's hook, the tool.
+    /// The event, and what the matcher was compared with, such as the tool.
     pub hook_name: &'a str,
     /// The name of the hook event, such as `PreToolUse`.
     pub hook_event: &'a str,
@@ -419,7 +419,7 @@ pub struct HookStartedLine<'a> {
     pub uuid: &'a str,
 }
 
-/// Hooks finished (`--include-hook-events`).
+/// A hook ended (`--include-hook-events`).
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HookResponseLine<'a> {
     /// Hosts select the shape of a line by this, and for `system` by the subtype.
@@ -429,17 +429,20 @@ pub struct HookResponseLine<'a> {
     pub subtype: HookResponseTag,
     /// Joins the two lines of one run.
     pub hook_id: &'a str,
-    /// The event and, at a tool's hook, the tool.
+    /// The event, and what the matcher was compared with, such as the tool.
     pub hook_name: &'a str,
     /// The name of the hook event, such as `PreToolUse`.
     pub hook_event: &'a str,
-    /// The merged decision of the hooks, and their reason.
+    /// What it printed: standard output, then standard error.
     pub output: String,
-    /// The same as `output`.
+    /// What it printed to standard output; of a callback the answer.
     pub stdout: String,
-    /// Empty: the journal records decisions, not streams.
-    pub stderr: &'a str,
-    /// How the hooks ended.
+    /// What it printed to standard error, or why it did not run.
+    pub stderr: String,
+    /// Its exit code; absent if it did not exit by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// How it ended.
     pub outcome: HookOutcome,
     /// The id that `--resume` takes.
     pub session_id: &'a str,
@@ -447,15 +450,15 @@ pub struct HookResponseLine<'a> {
     pub uuid: &'a str,
 }
 
-/// How the hooks of one event ended.
+/// How a hook ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HookOutcome {
-    /// They let the session continue.
+    /// It ended with code 0.
     Success,
-    /// They denied or blocked.
+    /// It ended with another code or by a signal, or did not run.
     Error,
-    /// They were cancelled, because the turn was interrupted.
+    /// Its time was up, or it was withdrawn because the turn was interrupted.
     Cancelled,
 }
 

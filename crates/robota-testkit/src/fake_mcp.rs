@@ -494,11 +494,19 @@ impl Server {
                 Some(text("done"))
             }
             "decide" => {
-                let allowed = arguments["input"]["command"] == "touch allowed";
-                let answer = if allowed {
-                    json!({"behavior": "allow", "updatedInput": arguments["input"]})
-                } else {
-                    json!({"behavior": "deny", "message": "not this one"})
+                let allow = json!({"behavior": "allow", "updatedInput": arguments["input"]});
+                let answer = match arguments["input"]["command"].as_str() {
+                    Some("touch allowed") => allow,
+                    Some("touch kept") => {
+                        let rule = json!({"toolName": "Bash", "ruleContent": "touch kept"});
+                        let update = json!({"type": "addRules", "behavior": "allow",
+                            "destination": "session", "rules": [rule]});
+                        json!({"behavior": "allow", "updatedPermissions": [update]})
+                    }
+                    Some("touch stop") => {
+                        json!({"behavior": "deny", "message": "stop", "interrupt": true})
+                    }
+                    _ => json!({"behavior": "deny", "message": "not this one"}),
                 };
                 Some(text(&answer.to_string()))
             }

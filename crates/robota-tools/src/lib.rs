@@ -70,7 +70,9 @@ use robota_core::tool::Tool;
 use robota_exec::{Environment, Supervisor};
 
 pub use access_check::{AccessCheck, AllowAllFiles, PolicyAccessCheck};
-pub use ask_user::{AnswerOption, AskUser, QuestionHandler, UserQuestion};
+pub use ask_user::{
+    ASK_USER, AnswerOption, Answers, AskUser, QuestionHandler, REFUSED, UserQuestion, answer_text,
+};
 pub use background_commands::{CommandTasks, MovedCommand, NewCommand, NotStarted};
 pub use background_process::BackgroundProcess;
 pub use bash::Bash;

@@ -7,6 +7,7 @@ use robota_core::hook::SetupTrigger;
 use serde::{Deserialize, Serialize};
 
 use super::SettingsArgs;
+use crate::debug::DebugLog;
 use crate::headless::RunMode;
 
 /// The levels of `--effort`.
@@ -108,8 +109,8 @@ pub(crate) struct PrintArgs {
     #[arg(long)]
     pub(crate) disable_slash_commands: bool,
 
-    /// With json: print all lines as one array. stream-json requires this option, and always prints
-    /// all lines.
+    /// With text: print each tool call on standard error, as on a terminal. With json: print all
+    /// lines as one array. stream-json requires this option, and always prints all lines.
     #[arg(long)]
     pub(crate) verbose: bool,
 
@@ -229,9 +230,28 @@ pub(crate) struct PrintArgs {
     /// Same as --debug=FILE.
     #[arg(long, value_name = "FILE", conflicts_with = "debug")]
     pub(crate) debug_file: Option<PathBuf>,
+
+    /// Write the debug log to standard error; in the terminal interface, to its file.
+    #[arg(long)]
+    pub(crate) debug_to_stderr: bool,
 }
 
 impl PrintArgs {
+    fn debug_in_file(&self) -> Option<DebugLog<'_>> {
+        self.debug.as_ref().map(|file| DebugLog::File(file.as_deref()))
+    }
+
+    /// Returns where the debug log of a headless run goes; none if there is none.
+    pub(crate) fn debug_log(&self) -> Option<DebugLog<'_>> {
+        self.debug_to_stderr.then_some(DebugLog::Stderr).or_else(|| self.debug_in_file())
+    }
+
+    /// Returns where the debug log of the terminal interface goes; none if there is none. Standard
+    /// error is the screen there.
+    pub(crate) fn screen_debug_log(&self) -> Option<DebugLog<'_>> {
+        self.debug_in_file().or(self.debug_to_stderr.then_some(DebugLog::File(None)))
+    }
+
     /// Returns why the Setup hooks run; none if they do not.
     pub(crate) fn setup_trigger(&self) -> Option<SetupTrigger> {
         match (self.init || self.init_only, self.maintenance) {
@@ -379,6 +399,13 @@ pub(crate) enum OutputFormat {
     StreamJson,
     /// Journal events as JSON lines, as they are written.
     Events,
+}
+
+impl OutputFormat {
+    /// Returns whether the output has a result that says whether the run failed.
+    pub(crate) fn has_result(self) -> bool {
+        matches!(self, Self::Json | Self::StreamJson)
+    }
 }
 
 /// The input of a headless run.

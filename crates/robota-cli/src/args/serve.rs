@@ -7,6 +7,7 @@ use robota_core::permission::Mode;
 
 use super::SettingsArgs;
 use super::headless::{Durability, EFFORTS};
+use crate::debug::DebugLog;
 
 /// `robota acp`
 #[derive(Debug, Args)]
@@ -88,4 +89,11 @@ pub(crate) struct ServeArgs {
     /// Write a debug log to FILE [default: .robota/logs/debug.log].
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub(crate) debug: Option<Option<PathBuf>>,
+}
+
+impl ServeArgs {
+    /// Returns where the debug log goes; none if there is none.
+    pub(crate) fn debug_log(&self) -> Option<DebugLog<'_>> {
+        self.debug.as_ref().map(|file| DebugLog::File(file.as_deref()))
+    }
 }

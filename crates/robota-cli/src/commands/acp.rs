@@ -17,7 +17,7 @@ pub(crate) async fn run(args: AcpArgs) -> anyhow::Result<Exit> {
     let environment = robota_config::Environment::of_process();
     let telemetry = Telemetry::start(&environment);
     let cwd = robota_sdk::working_directory(args.serve.settings.cwd.as_deref())?;
-    debug::start(args.serve.debug.as_ref().map(Option::as_deref), &cwd, &telemetry)?;
+    debug::start(args.serve.debug_log(), &cwd, &telemetry)?;
     // The editor may close either stream.
     let gone = cancel.token().child_token();
     let out = StdoutLines::start(gone.clone());

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use robota_core::event::{Cursor, Delivery, Event, TurnEnd};
-use robota_core::ids::{InputId, RandomIds, TurnId};
+use robota_core::ids::{CallId, InputId, RandomIds, TurnId};
 use robota_core::journal::JournalError;
 use robota_core::message::{Block, Message};
+use robota_core::redact::Redactor;
 use robota_sdk::{ClientHooks, InteractiveSession, TaskEvent};
 use robota_session::{Chat, ChatEnd, EventFilter, SendOptions, SessionError, SessionEvent};
 use serde_json::{Map, Value, json};
@@ -15,13 +16,15 @@ use tokio::time::Instant;
 
 use super::blocks;
 use super::compactions::Compactions;
+use super::decisions::HostCommand;
 use super::describe::FOR_TERMINALS;
+use super::hook_lines::{self, HookChange};
 use super::input::{ControlInput, FromHost, UserInput};
 use super::loaded::LoadedBlobs;
 use super::mcp;
 use super::meter::budget_text;
 use super::options::{RunOptions, host_name};
-use super::permissions::{HostApprover, HostCommand};
+use super::permissions::HostApprover;
 use super::project::Projection;
 use super::requests::{CAPABILITIES, Requests, VERSION};
 use super::result::{self, Outcome};
@@ -75,6 +78,10 @@ pub(crate) struct Drive {
     /// What the host sends; none for a run with one prompt.
     pub(crate) from_host: Option<mpsc::UnboundedReceiver<FromHost>>,
     pub(crate) commands: mpsc::UnboundedReceiver<HostCommand>,
+    /// What hooks do, if lines show it.
+    pub(crate) hook_changes: mpsc::UnboundedReceiver<HookChange>,
+    /// Removes secrets from what hooks print.
+    pub(crate) redactor: Redactor,
     /// What schedules send; none for a run with one prompt.
     pub(crate) scheduled: Option<mpsc::UnboundedReceiver<ScheduledInput>>,
     /// Counts the model calls of earlier runs.
@@ -82,6 +89,8 @@ pub(crate) struct Drive {
     /// The interrupt in progress. Messages that the host sends meanwhile are not part of the
     /// interrupted turn.
     pub(crate) interrupting: Option<JoinHandle<()>>,
+    /// Requests of the host that wait until no turn runs.
+    pub(crate) after_turn: Vec<ControlInput>,
     /// Messages that are added to the conversation when no turn runs.
     pub(crate) injected: Vec<JoinHandle<()>>,
 }
@@ -111,6 +120,8 @@ pub(super) struct Progress {
     failure: Option<String>,
     stopping: bool,
     idle: Idle,
+    /// When the result of a message without content is printed; none if there is none.
+    pub(super) empty: Option<Instant>,
 }
 
 /// Whether the hooks know that the run waits for the host.
@@ -128,9 +139,17 @@ enum Idle {
 impl Idle {
     async fn wait(self) {
         match self {
-            Self::Until(at) => tokio::time::sleep_until(at).await,
-            Self::No | Self::Notified => std::future::pending().await,
+            Self::Until(at) => wait_until(Some(at)).await,
+            Self::No | Self::Notified => wait_until(None).await,
         }
+    }
+}
+
+/// Waits for a time; for ever if there is none.
+async fn wait_until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -141,9 +160,11 @@ enum Next {
     OutputClosed,
     Command(HostCommand),
     Event(Option<Result<SessionEvent, SessionError>>),
+    Hook(HookChange),
     Task(Box<TaskEvent>),
     Scheduled(ScheduledInput),
     Host(Option<FromHost>),
+    Empty,
     Idle,
 }
 
@@ -151,6 +172,8 @@ impl Drive {
     /// Runs until every input is answered and nothing more can come.
     pub(crate) async fn run(&mut self, first: FirstInput) -> anyhow::Result<Exit> {
         let mut progress = Progress::default();
+        // Hooks of the start come before the first turn.
+        self.print_hooks();
         match first {
             FirstInput::Prompt(prompt) => {
                 self.send(vec![Block::text(prompt)], None, &mut progress).await?;
@@ -167,6 +190,7 @@ impl Drive {
                 Next::Interrupted => self.interrupting = None,
                 Next::Command(command) => self.on_command(command).await,
                 Next::Event(Some(event)) => self.on_event(&event?, &mut progress).await,
+                Next::Hook(change) => self.print_hook(&change),
                 Next::Task(event) => self.projection.on_task(&event),
                 Next::Scheduled(input) => self.follow(input, &mut progress).await?,
                 Next::Event(None) => self.on_chat_end(&mut progress).await?,
@@ -178,12 +202,18 @@ impl Drive {
                         .later
                         .spawn(async move { ClientHooks::of(&session).notify_idle().await });
                 }
-                Next::Host(None) => self.from_host = None,
+                Next::Empty => self.finish_empty(&mut progress).await,
+                Next::Host(None) => {
+                    self.from_host = None;
+                    self.finish_empty(&mut progress).await;
+                }
                 Next::Host(Some(FromHost::User(message))) => {
+                    self.finish_empty(&mut progress).await;
                     self.on_message(message, &mut progress).await?;
                 }
                 Next::Host(Some(FromHost::Control(request))) => {
                     self.on_request(request, &mut progress).await?;
+                    self.finish_empty(&mut progress).await;
                 }
                 Next::Host(Some(FromHost::Unreadable(why))) => {
                     output::note(&why);
@@ -191,6 +221,11 @@ impl Drive {
                     progress.stopping = true;
                     self.from_host = None;
                     self.interrupt(None);
+                }
+            }
+            if progress.inputs.0.is_empty() {
+                for request in std::mem::take(&mut self.after_turn) {
+                    self.requests.handle(request).await;
                 }
             }
         }
@@ -292,9 +327,12 @@ impl Drive {
             Some(command) = self.commands.recv() => Next::Command(command),
             () = interrupted => Next::Interrupted,
             event = events => Next::Event(event),
+            // After the events, so that the line of a call comes before those of its hooks.
+            Some(change) = self.hook_changes.recv() => Next::Hook(change),
             event = task => Next::Task(event),
             Some(input) = scheduled => Next::Scheduled(input),
             input = from_host => Next::Host(input),
+            () = wait_until(progress.empty) => Next::Empty,
             () = idle.wait() => Next::Idle,
         }
     }
@@ -337,6 +375,12 @@ impl Drive {
                 return Ok(());
             }
         };
+        if is_empty(&content) {
+            if input.should_query != Some(false) {
+                self.take_empty(progress);
+            }
+            return Ok(());
+        }
         if input.should_query == Some(false) {
             let message = Message::user(&RandomIds, content);
             let context = self.session.context();
@@ -357,7 +401,7 @@ impl Drive {
         let message = HostMessage {
             uuid: input.uuid,
             content: input.message.content,
-            as_is: input.client_composed,
+            as_is: input.client_composed == Some(true),
         };
         self.send(content, Some(message), progress).await
     }
@@ -386,7 +430,11 @@ impl Drive {
                 let reply = Ok(json!({"cancelled": cancelled}));
                 self.requests.host.reply(&request.request_id, &reply);
             }
-            Err(_) => self.requests.handle(request).await,
+            // Calls of the turn may change the files while they are restored.
+            Ok(QueueRequest::RewindFiles { dry_run: false }) if !progress.inputs.0.is_empty() => {
+                self.after_turn.push(request);
+            }
+            Ok(QueueRequest::RewindFiles { .. }) | Err(_) => self.requests.handle(request).await,
         }
         Ok(())
     }
@@ -467,13 +515,17 @@ impl Drive {
             let blobs = LoadedBlobs::load(wanted.into_iter(), &*self.blobs).await;
             self.projection.provide(blobs);
         }
+        if let Event::HookFinished(_) | Event::TurnFinished(_) = event.event() {
+            // The hooks of a point have ended before the event of its end.
+            self.print_hooks();
+        }
         if let Event::ToolResultAdded(_) = event.event() {
             // The messages of an agent are printed before the result of the call that started it.
             self.print_tasks();
         }
         let ended = self.projection.on_event(&event.envelope);
-        if let (Event::PermissionAsked(data), Some(approver)) = (event.event(), &self.approver) {
-            approver.announce_printed(data.call.clone());
+        if let (Some(call), Some(approver)) = (self.asks_host(event.event()), &self.approver) {
+            approver.announce_printed(call);
         }
         let exhausted = self.projection.record().structured_exhausted;
         if exhausted && !ended && self.interrupting.is_none() {
@@ -481,6 +533,18 @@ impl Drive {
         }
         if ended {
             self.finish_turn(progress).await;
+        }
+    }
+
+    /// Returns the call about which the host is asked after this event.
+    fn asks_host(&self, event: &Event) -> Option<CallId> {
+        match event {
+            Event::PermissionAsked(data) => Some(data.call.clone()),
+            // The tool asks when it runs.
+            Event::ToolStarted(data) if self.projection.asks_user(&data.call) => {
+                Some(data.call.clone())
+            }
+            _ => None,
         }
     }
 
@@ -556,6 +620,17 @@ impl Drive {
         });
     }
 
+    /// Prints what hooks did so far.
+    pub(crate) fn print_hooks(&mut self) {
+        while let Ok(change) = self.hook_changes.try_recv() {
+            self.print_hook(&change);
+        }
+    }
+
+    fn print_hook(&self, change: &HookChange) {
+        hook_lines::print(change, &self.writer, &self.redactor);
+    }
+
     /// Prints what happened to tasks so far.
     fn print_tasks(&mut self) {
         while let Some(Ok(event)) = self.tasks.as_mut().map(broadcast::Receiver::try_recv) {
@@ -628,6 +703,8 @@ impl Drive {
         match &progress.outcome {
             _ if failed => Exit::Failure,
             None => Exit::Ok,
+            // A result says itself whether the run failed: a hook that blocks is no failure of it.
+            Some(outcome) if !outcome.is_error && self.options.format.has_result() => Exit::Ok,
             Some(outcome) if self.options.stream_input => match outcome.exit {
                 _ if !outcome.is_error => Exit::Ok,
                 Exit::Limit => Exit::Limit,
@@ -644,6 +721,11 @@ pub(crate) enum FirstInput {
     Prompt(String),
     /// A message of the host.
     Message(UserInput),
+}
+
+/// Returns whether a message has nothing that a model could read.
+fn is_empty(content: &[Block]) -> bool {
+    content.iter().all(|block| matches!(block, Block::Text(text) if text.text.trim().is_empty()))
 }
 
 /// Waits for something that happens to a task.

@@ -6,8 +6,13 @@ use std::sync::Arc;
 use robota_core::approve::{Answer, Approver, Question};
 use robota_core::hook::{HookData, HookRunner};
 
+use super::decisions::Decisions;
+
 /// The hooks of a host that answers no questions itself.
-pub(crate) struct HookApprover(pub(crate) Arc<HookRunner>);
+pub(crate) struct HookApprover {
+    pub(crate) hooks: Arc<HookRunner>,
+    pub(crate) decisions: Arc<Decisions>,
+}
 
 #[async_trait::async_trait]
 impl Approver for HookApprover {
@@ -17,7 +22,10 @@ impl Approver for HookApprover {
     }
 
     async fn ask(&self, question: Question) -> Answer {
-        let report = self.0.run_event(HookData::permission_request(&question.call)).await;
+        if let Some(answer) = self.decisions.unasked(&question) {
+            return answer;
+        }
+        let report = self.hooks.run_event(HookData::permission_request(&question.call)).await;
         report.approval().unwrap_or_else(|| Answer::Unanswered {
             reason: "it needs approval, and no hook of the host allowed it".to_owned(),
         })

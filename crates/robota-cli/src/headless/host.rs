@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::writer::LineWriter;
 use robota_stream_json::{
     ControlCancelLine, ControlErrorCode, ControlRequestLine, ControlResponse, ControlResponseLine,
-    HostRequest,
+    HostRequest, SessionStateText,
 };
 
 /// Why the host did not answer a request.
@@ -93,6 +93,11 @@ impl Host {
         if let Some(sender) = self.lock().remove(request_id) {
             let _ = sender.send(answer);
         }
+    }
+
+    /// Prints whether the run waits for the host, if the host asked for that.
+    pub(crate) fn state(&self, state: SessionStateText) {
+        self.writer.state(state);
     }
 
     /// Answers a request of the host.

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::host::Host;
+use super::lenient;
 
 /// The most bytes of one line.
 const MAX_LINE: u64 = 64 * 1024 * 1024;
@@ -22,7 +23,8 @@ enum InputLine {
     User(UserInput),
     ControlRequest(ControlInput),
     ControlResponse {
-        response: AnswerInput,
+        #[serde(default)]
+        response: Value,
     },
     #[serde(other)]
     Other,
@@ -34,20 +36,20 @@ pub(crate) struct UserInput {
     /// The message.
     pub(crate) message: UserInputMessage,
     /// The host's id of the message.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     pub(crate) uuid: Option<String>,
     /// False adds the message to the conversation without a turn.
-    #[serde(default, rename = "shouldQuery")]
+    #[serde(default, rename = "shouldQuery", deserialize_with = "lenient::flag")]
     pub(crate) should_query: Option<bool>,
     /// True sends the text as it is: no command, no skill, no files that it mentions.
-    #[serde(default)]
-    pub(crate) client_composed: bool,
+    #[serde(default, deserialize_with = "lenient::flag")]
+    pub(crate) client_composed: Option<bool>,
 }
 
 /// The message of a user line.
 #[derive(Debug, Deserialize)]
 pub(crate) struct UserInputMessage {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     role: Option<String>,
     /// Text, or a list of blocks.
     pub(crate) content: Value,
@@ -57,24 +59,37 @@ pub(crate) struct UserInputMessage {
 #[derive(Debug, Deserialize)]
 pub(crate) struct ControlInput {
     /// The id that the answer needs.
+    #[serde(default, deserialize_with = "lenient::any_text")]
     pub(crate) request_id: String,
-    /// The request: `subtype` and its fields.
+    /// The request: `subtype` and its fields. One without them is answered with an error.
+    #[serde(default)]
     pub(crate) request: Value,
 }
 
-#[derive(Debug, Deserialize)]
+/// An answer of the host to a request.
+#[derive(Debug, PartialEq, Deserialize)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
 enum AnswerInput {
     Success {
+        #[serde(deserialize_with = "lenient::any_text")]
         request_id: String,
         #[serde(default)]
         response: Value,
     },
     Error {
+        #[serde(deserialize_with = "lenient::any_text")]
         request_id: String,
-        #[serde(default)]
+        #[serde(default, deserialize_with = "lenient::any_text")]
         error: String,
     },
+}
+
+impl AnswerInput {
+    /// Reads an answer; none for one that this version does not know, which is ignored. What waits
+    /// for it waits until its time is up.
+    fn read(response: Value) -> Option<Self> {
+        serde_json::from_value(response).ok()
+    }
 }
 
 /// What the host sent, except answers.
@@ -105,13 +120,14 @@ pub(crate) fn read(host: Arc<Host>, gone: CancellationToken) -> mpsc::UnboundedR
                     Ok(InputLine::User(user)) => FromHost::User(user),
                     Ok(InputLine::ControlRequest(request)) => FromHost::Control(request),
                     Ok(InputLine::ControlResponse { response }) => {
-                        match response {
-                            AnswerInput::Success { request_id, response } => {
+                        match AnswerInput::read(response) {
+                            Some(AnswerInput::Success { request_id, response }) => {
                                 host.on_answer(&request_id, Ok(response));
                             }
-                            AnswerInput::Error { request_id, error } => {
+                            Some(AnswerInput::Error { request_id, error }) => {
                                 host.on_answer(&request_id, Err(error));
                             }
+                            None => {}
                         }
                         continue;
                     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use robota_core::blob::Blobs;
 use robota_core::message::BlobRef;
 
-/// The most bytes of one blob in a line. Hosts limit the length of a line, to 1 MiB for instance,
+/// The most bytes of all blobs in a line. Hosts limit the length of a line, to 1 MiB for instance,
 /// and a line may have the content twice, in base64.
 const MAX_BYTES: u64 = 256 * 1024;
 
@@ -14,11 +14,14 @@ const MAX_BYTES: u64 = 256 * 1024;
 pub(crate) struct LoadedBlobs(HashMap<String, Vec<u8>>);
 
 impl LoadedBlobs {
-    /// Reads the blobs that are small enough for a line. Those that cannot be read are left out.
+    /// Reads the blobs that fit in a line, in their order. Those that cannot be read are left out.
     pub(crate) async fn load(wanted: impl Iterator<Item = BlobRef>, blobs: &dyn Blobs) -> Self {
-        let mut loaded = HashMap::new();
-        for blob in wanted.filter(|blob| blob.bytes <= MAX_BYTES) {
+        let (mut loaded, mut room) = (HashMap::new(), MAX_BYTES);
+        for blob in wanted {
+            // One that the line shows twice counts twice.
+            let Some(rest) = room.checked_sub(blob.bytes) else { continue };
             if let Ok(Some(bytes)) = blobs.get(&blob).await {
+                room = rest;
                 loaded.insert(blob.sha256, bytes);
             }
         }

@@ -1,23 +1,20 @@
-//! MCP servers in a headless run: those in the host, their state in lines, and the tool that decides
-//! about approvals.
+//! MCP servers in a headless run: those in the host, and their state in lines.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use robota_config::McpScope;
-use robota_core::approve::{Answer, Approver, Question};
 use robota_core::event::{Envelope, Event};
 use robota_core::ids::CallId;
-use robota_core::message::{Block, ToolInput};
+use robota_core::message::Block;
 use robota_mcp::client::{
-    ElicitAnswer, Elicitation, ElicitationKind, Elicitor, HostChannel, McpServers, ServerReport,
-    ServerStatus,
+    ElicitAnswer, Elicitation, ElicitationKind, Elicitor, HostChannel, ServerReport, ServerStatus,
 };
 use robota_sdk::{McpSetup, SessionMcp};
 use robota_stream_json::{ElicitationMode, HostRequest, McpServer, McpServerError};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::host::Host;
 use super::options::RunOptions;
@@ -52,15 +49,20 @@ impl CallIds {
         found.map(|(call, _)| CallId::from(call.clone()))
     }
 
+    /// Returns the model's id of a call of the last answer; none if it has no such call.
+    pub(super) fn public(&self, call: &CallId) -> Option<String> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(call.as_str()).cloned()
+    }
+
     /// Replaces our id of a call in a message by that of the model.
     fn translate(&self, message: &mut Value) {
         let Some(id) = message.pointer_mut(&format!("/params/_meta/{}", escaped(TOOL_USE_ID)))
         else {
             return;
         };
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(public) = id.as_str().and_then(|call| known.get(call)) {
-            *id = Value::from(public.as_str());
+        if let Some(public) = id.as_str().and_then(|call| self.public(&CallId::from(call))) {
+            *id = Value::from(public);
         }
     }
 }
@@ -238,67 +240,5 @@ fn status(report: &ServerReport) -> &'static str {
         ServerStatus::NeedsAuth => "needs-auth",
         ServerStatus::Failed => "failed",
         ServerStatus::Disabled => "disabled",
-    }
-}
-
-/// Lets a tool of an MCP server decide about calls that need approval (`--permission-prompt-tool`).
-pub(crate) struct ToolApprover {
-    tool: String,
-    limit: Duration,
-    /// The servers, which exist after the session was opened.
-    servers: OnceLock<McpServers>,
-}
-
-impl ToolApprover {
-    /// Creates an approver that asks this tool.
-    pub(super) fn new(tool: String, limit: Duration) -> Self {
-        Self { tool, limit, servers: OnceLock::new() }
-    }
-
-    /// Sets the servers.
-    pub(super) fn connect(&self, mcp: Option<&SessionMcp>) {
-        if let Some(mcp) = mcp {
-            let _ = self.servers.set(mcp.servers().clone());
-        }
-    }
-
-    async fn decide(&self, question: &Question) -> Result<Value, String> {
-        let tool = &self.tool;
-        let servers = self.servers.get().ok_or_else(|| format!("there is no MCP tool {tool}"))?;
-        let no_input = Value::Object(Map::new());
-        let arguments = json!({
-            "tool_name": question.call.name,
-            "input": question.call.input.json().unwrap_or(&no_input),
-            "tool_use_id": question.call.public_id(),
-        });
-        let calling = tokio::time::timeout(self.limit, servers.call(tool, arguments));
-        let result = calling.await.map_err(|_| format!("{tool} did not answer"))?;
-        let text = McpServers::result_text(&result.map_err(|error| error.to_string())?).await;
-        serde_json::from_str(&text).map_err(|_| format!("the answer of {tool} is not JSON: {text}"))
-    }
-}
-
-#[async_trait::async_trait]
-impl Approver for ToolApprover {
-    async fn ask(&self, question: Question) -> Answer {
-        let decision = match self.decide(&question).await {
-            Ok(decision) => decision,
-            Err(problem) => {
-                return Answer::Unanswered { reason: format!("it needs approval, and {problem}") };
-            }
-        };
-        let text = |key: &str| decision.get(key).and_then(Value::as_str).map(str::to_owned);
-        match text("behavior").as_deref() {
-            Some("allow") => match decision.get("updatedInput") {
-                Some(input) if question.call.input != ToolInput::Json(input.clone()) => {
-                    Answer::AllowChanged { input: input.clone(), note: None }
-                }
-                _ => Answer::Allow { note: None },
-            },
-            Some("deny") => Answer::Deny { note: text("message") },
-            _ => Answer::Unanswered {
-                reason: format!("it needs approval, and {} did not say allow or deny", self.tool),
-            },
-        }
     }
 }

@@ -21,18 +21,19 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::compactions::Compactions;
+use super::decisions::HostCommand;
 use super::describe;
 use super::drive::{Drive, RunFacts, ScheduledInput};
 use super::hook_approver::HookApprover;
+use super::hook_lines::HookChanges;
 use super::input::FromHost;
-use super::mcp::{self, ToolApprover};
+use super::mcp;
 use super::meter::{BudgetHooks, Meter};
-use super::mode::RunMode;
 use super::options::{LineMode, RunOptions};
-use super::permissions::HostCommand;
 use super::project::{Projection, Shown};
 use super::requests::Requests;
 use super::structured::{Answer, StructuredHooks, StructuredOutput};
+use super::tool_approver::ToolApprover;
 use super::writer::{LineWriter, block_line_id};
 use crate::agent_process::{self, ProcessOptions};
 use crate::args::{OutputFormat, PrintArgs};
@@ -84,7 +85,9 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     let compactions: Arc<Compactions> = Arc::default();
     let (meter, observed) = (requests.meter.clone(), structured.clone());
     let (compacted, call_ids) = (compactions.clone(), requests.call_ids.clone());
+    let redactor = setup.project.redactor(&chosen.secrets)?;
     let model = chosen.into_setup(requests.effort.clone());
+    let (hook_changes, changes) = HookChanges::new(options.hook_events);
     let mut builder = InteractiveSession::builder(setup.project.clone(), model)
         .store(store.clone())
         .mode(requests.mode.session())
@@ -119,15 +122,17 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     let transcript = Arc::new(SessionTranscript::new(store.clone(), selected.id().clone(), folder));
     if !requests.host_hooks.is_empty() {
         let runner = requests.host_hooks.runner(context, requests.host.clone());
-        let runner = Arc::new(runner.transcript(transcript));
+        let runner = Arc::new(runner.transcript(transcript).observer(hook_changes.clone()));
         requests.hook_runners.push(runner.clone());
         agents.hooks.push(runner.clone());
-        if runner.has_event(HookEvent::PermissionRequest) && requests.mode != RunMode::DontAsk {
-            builder = builder.approvals(Approvals::Handler(Arc::new(HookApprover(runner.clone()))));
+        if runner.has_event(HookEvent::PermissionRequest) {
+            let (hooks, decisions) = (runner.clone(), requests.decisions.clone());
+            let approver = HookApprover { hooks, decisions };
+            builder = builder.approvals(Approvals::Handler(Arc::new(approver)));
         }
         builder = builder.hooks(runner);
     }
-    builder = builder.agents(agents);
+    builder = builder.hook_observer(hook_changes).agents(agents);
     if let (Some(schema), Some(answer)) = (schema, &structured) {
         builder = builder
             .hooks(StructuredHooks(answer.clone()))
@@ -138,8 +143,10 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
             builder.approvals(Approvals::Handler(approver.clone())).questions(approver.clone());
     }
     let prompt_tool = options.prompt_tool.clone();
-    let prompt_tool =
-        prompt_tool.map(|tool| Arc::new(ToolApprover::new(tool, options.host_timeout)));
+    let prompt_tool = prompt_tool.map(|tool| {
+        let decisions = requests.decisions.clone();
+        Arc::new(ToolApprover::new(tool, options.host_timeout, decisions))
+    });
     if let Some(approver) = &prompt_tool {
         builder = builder.approvals(Approvals::Handler(approver.clone()));
     }
@@ -147,6 +154,9 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     let tools = options.tools.clone().or_else(|| agent.as_ref()?.tools.clone());
     if let Some(names) = tools {
         builder = builder.only_tools(names);
+    }
+    if let Some(names) = given.skills.clone() {
+        builder = builder.only_skills(names);
     }
     if let Some(name) = args.session.name.clone().or(given.title) {
         builder = builder.name(name);
@@ -192,11 +202,11 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     }
     let shown = Shown {
         partial: options.partial,
-        hooks: options.hook_events,
         replay: options.replay,
         host: requests.approver.is_some(),
         agent_text: given.agent_text || options.agent_text,
         notes: options.format == OutputFormat::Text,
+        progress: options.format == OutputFormat::Text && (args.verbose || output::is_watched()),
     };
     let facts = RunFacts {
         cwd: cwd.display().to_string(),
@@ -213,6 +223,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         commands: names(&interactive, options, |_| true),
         skills: names(&interactive, options, |info| {
             matches!(info.origin, CommandOrigin::Skill | CommandOrigin::Plugin)
+                && given.skills.as_ref().is_none_or(|names| names.contains(&info.name))
         }),
         output_style: describe::output_style(&setup.project),
         plugins: describe::plugins(&setup.project),
@@ -240,9 +251,12 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         from_host: opening.from_host,
         tasks: interactive.tasks().map(|tasks| tasks.subscribe()),
         commands: opening.commands,
+        hook_changes: changes,
+        redactor,
         scheduled,
         earlier,
         interrupting: None,
+        after_turn: Vec::new(),
         injected: Vec::new(),
     };
     Ok(Opened { drive, session: interactive })

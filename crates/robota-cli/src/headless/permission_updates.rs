@@ -5,6 +5,7 @@ use robota_config::{Layer, RuleList};
 use robota_core::approve::{Question, Scope};
 use serde::Deserialize;
 
+use super::lenient::or_default;
 use super::mode::RunMode;
 
 /// A change of permissions, as the host sends it.
@@ -15,14 +16,16 @@ pub(crate) enum UpdateInput {
     ReplaceRules(RulesInput),
     RemoveRules(RulesInput),
     SetMode {
+        #[serde(default, deserialize_with = "or_default")]
         mode: String,
-        #[serde(default)]
+        #[serde(default, deserialize_with = "or_default")]
         destination: Destination,
     },
     AddDirectories {},
     RemoveDirectories {
+        #[serde(default, deserialize_with = "or_default")]
         directories: Vec<String>,
-        #[serde(default)]
+        #[serde(default, deserialize_with = "or_default")]
         destination: Destination,
     },
     #[serde(other)]
@@ -32,10 +35,11 @@ pub(crate) enum UpdateInput {
 /// Rules of one list.
 #[derive(Debug, Deserialize)]
 pub(crate) struct RulesInput {
+    #[serde(default, deserialize_with = "or_default")]
     rules: Vec<RuleInput>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     behavior: Behavior,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     destination: Destination,
 }
 

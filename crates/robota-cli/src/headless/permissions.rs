@@ -1,48 +1,30 @@
-//! Asks the host about calls that need approval (`can_use_tool`).
+//! Asks the host about calls that need approval, and the questions of the model (`can_use_tool`).
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use robota_core::approve::{Answer, Approver, Question, Scope};
+use robota_core::approve::{Answer, Approver, Question};
 use robota_core::ids::CallId;
-use robota_core::message::ToolInput;
 use robota_core::permission::{Class, Mode};
-use robota_tools::{QuestionHandler, UserQuestion};
-use serde::Deserialize;
+use robota_tools::{ASK_USER, Answers, QuestionHandler, UserQuestion};
 use serde_json::{Map, Value, json};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::Notify;
 
+use super::decisions::{Decision, Decisions};
 use super::host::Host;
+use super::mcp::CallIds;
 use super::mode::RunMode;
-use super::permission_updates::{self, PermissionChange, UpdateInput};
-use super::saved_rules::SavedRules;
-use robota_stream_json::{HostRequest, PermissionUpdate, RuleValue};
-
-/// What an answer of the host asks for besides the decision about a call.
-#[derive(Debug)]
-pub(crate) enum HostCommand {
-    /// Interrupt the turn that runs.
-    Interrupt {
-        /// The reason.
-        note: String,
-        /// Used or dropped when the turn has ended.
-        ended: oneshot::Sender<()>,
-    },
-    /// Change the permissions.
-    Change(PermissionChange),
-}
+use robota_stream_json::{HostRequest, PermissionUpdate, RuleValue, SessionStateText};
 
 /// Asks the host about calls.
 pub(crate) struct HostApprover {
     host: Arc<Host>,
     limit: Duration,
-    commands: mpsc::UnboundedSender<HostCommand>,
     announced: Announced,
-    /// Saves the rules of approvals.
-    saved: Arc<SavedRules>,
-    mode: Mutex<RunMode>,
+    decisions: Arc<Decisions>,
+    call_ids: Arc<CallIds>,
     /// The folders of the workspace.
     workspace: Vec<PathBuf>,
 }
@@ -60,22 +42,11 @@ impl HostApprover {
     pub(crate) fn new(
         host: Arc<Host>,
         limit: Duration,
-        commands: mpsc::UnboundedSender<HostCommand>,
-        saved: Arc<SavedRules>,
-        mode: RunMode,
+        decisions: Arc<Decisions>,
+        call_ids: Arc<CallIds>,
     ) -> Self {
-        let (announced, mode) = (Announced::default(), Mutex::new(mode));
-        let workspace = saved.workspace();
-        Self { host, limit, commands, announced, saved, mode, workspace }
-    }
-
-    /// Takes the new permission mode.
-    pub(crate) fn set_mode(&self, mode: RunMode) {
-        *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
-    }
-
-    fn mode(&self) -> RunMode {
-        *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
+        let workspace = decisions.saved.workspace();
+        Self { host, limit, announced: Announced::default(), decisions, call_ids, workspace }
     }
 
     /// Says that everything before the question about this call was printed.
@@ -95,6 +66,49 @@ impl HostApprover {
             changed.await;
         }
     }
+
+    /// Asks the host the questions of the model: a request about the tool AskUserQuestion, whose
+    /// answers come back in `updatedInput`.
+    async fn ask_model_questions(&self, call: &str, questions: &[UserQuestion]) -> Answers {
+        if !self.decisions.may_ask() {
+            let reason = "the permission mode `dontAsk` does not ask the user".to_owned();
+            return Answers::Refused { reason: Some(reason) };
+        }
+        let input = json!({"questions": questions.iter().map(question_input).collect::<Vec<_>>()});
+        let texts: Vec<_> = questions.iter().map(|question| question.question.as_str()).collect();
+        let request = HostRequest::CanUseTool {
+            tool_name: ASK_USER,
+            display_name: ASK_USER,
+            input: &input,
+            permission_suggestions: Vec::new(),
+            blocked_path: None,
+            decision_reason: "the model asks the user",
+            description: &texts.join(" "),
+            tool_use_id: call,
+            agent_id: None,
+        };
+        self.host.state(SessionStateText::RequiresAction);
+        let answer = self.host.ask(request, self.limit).await;
+        self.host.state(SessionStateText::Running);
+        let decision = match answer.map(serde_json::from_value) {
+            Ok(Ok(decision)) => decision,
+            Ok(Err(error)) => {
+                let reason = format!("the host's answer is not valid: {error}");
+                return Answers::Refused { reason: Some(reason) };
+            }
+            Err(error) => return Answers::Refused { reason: Some(error.to_string()) },
+        };
+        match decision {
+            Decision::Allow { updated_input, .. } => {
+                let answers = updated_input.as_ref().and_then(|input| input.get("answers"));
+                let of = |question: &str| robota_tools::answer_text(answers?.get(question)?);
+                Answers::Given(texts.into_iter().map(of).collect())
+            }
+            Decision::Deny { message, interrupt } => {
+                Answers::Refused { reason: self.decisions.deny(message, interrupt).await }
+            }
+        }
+    }
 }
 
 #[async_trait::async_trait]
@@ -104,14 +118,12 @@ impl Approver for HostApprover {
         if question.agent.is_none() {
             self.wait_until_printed(&question.call.call).await;
         }
-        self.mode() != RunMode::DontAsk
+        self.decisions.may_ask()
     }
 
     async fn ask(&self, question: Question) -> Answer {
-        if self.mode() == RunMode::DontAsk {
-            return Answer::Unanswered {
-                reason: format!("{}; mode `dontAsk` does not ask", question.reason),
-            };
+        if let Some(answer) = self.decisions.unasked(&question) {
+            return answer;
         }
         let no_input = Value::Object(Map::new());
         let input = question.call.input.json().unwrap_or(&no_input);
@@ -119,7 +131,7 @@ impl Approver for HostApprover {
             tool_name: &question.call.name,
             display_name: &question.call.name,
             input,
-            permission_suggestions: suggestions(&question, self.mode()),
+            permission_suggestions: suggestions(&question, self.decisions.mode()),
             blocked_path: outside_path(input, &self.workspace),
             decision_reason: &question.reason,
             description: description(input),
@@ -132,114 +144,43 @@ impl Approver for HostApprover {
                 return Answer::Unanswered { reason: format!("it needs approval, and {error}") };
             }
         };
-        match serde_json::from_value(answer) {
-            Ok(HostDecision::Allow { updated_input, updated_permissions }) => {
-                self.allow(&question, updated_input, updated_permissions)
-            }
-            Ok(HostDecision::Deny { message, interrupt: false }) => {
-                Answer::Deny { note: message.filter(|message| !message.is_empty()) }
-            }
-            Ok(HostDecision::Deny { message, interrupt: true }) => {
-                let note = message.clone().unwrap_or_default();
-                let (ended, interrupted) = oneshot::channel();
-                if self.commands.send(HostCommand::Interrupt { note, ended }).is_err() {
-                    return Answer::Deny { note: Some("the run is ending".to_owned()) };
-                }
-                // The interrupt withdraws a question of the turn, which drops this future. It does not
-                // withdraw those of agents in the background and of calls for the host.
-                let _ = interrupted.await;
-                Answer::Deny { note: message.filter(|message| !message.is_empty()) }
-            }
-            Err(error) => Answer::Unanswered {
-                reason: format!("it needs approval, and the host's answer is not valid: {error}"),
-            },
-        }
+        let answer = self.decisions.answer(&question, answer).await;
+        answer.unwrap_or_else(|error| Answer::Unanswered {
+            reason: format!("it needs approval, and the host's answer is not valid: {error}"),
+        })
     }
 }
 
-/// Asks the host a question of the model: a request about the tool AskUserQuestion, whose answers
-/// come back in `updatedInput`.
 #[async_trait::async_trait]
 impl QuestionHandler for HostApprover {
     async fn ask(&self, question: &UserQuestion) -> Option<String> {
-        let options: Vec<_> = question
-            .options
-            .iter()
-            .flatten()
-            .map(|option| json!({"label": option.label(), "description": option.description()}))
-            .collect();
-        let input = json!({"questions": [{
-            "question": question.question,
-            "header": question.header.as_deref().unwrap_or_default(),
-            "options": options,
-            "multiSelect": question.multi_select.unwrap_or(false),
-        }]});
-        let request = HostRequest::CanUseTool {
-            tool_name: "AskUserQuestion",
-            display_name: "AskUserQuestion",
-            input: &input,
-            permission_suggestions: Vec::new(),
-            blocked_path: None,
-            decision_reason: "the model asks the user",
-            description: &question.question,
-            tool_use_id: "",
-            agent_id: None,
-        };
-        let answer = self.host.ask(request, self.limit).await.ok()?;
-        let answers = answer.get("updatedInput")?.get("answers")?;
-        let answer = answers.get(&question.question)?;
-        Some(answer.as_str().map_or_else(|| answer.to_string(), str::to_owned))
+        match self.ask_model_questions("", std::slice::from_ref(question)).await {
+            Answers::Given(answers) => answers.into_iter().next().flatten(),
+            Answers::Refused { .. } => None,
+        }
+    }
+
+    async fn ask_all(&self, call: &CallId, questions: &[UserQuestion]) -> Answers {
+        self.wait_until_printed(call).await;
+        let public = self.call_ids.public(call);
+        self.ask_model_questions(public.as_deref().unwrap_or(call.as_str()), questions).await
     }
 }
 
-impl HostApprover {
-    fn allow(
-        &self,
-        question: &Question,
-        updated_input: Option<Value>,
-        updates: Vec<UpdateInput>,
-    ) -> Answer {
-        let accepted = permission_updates::accept(updates, question);
-        for change in accepted.changes {
-            let _ = self.commands.send(HostCommand::Change(change));
-        }
-        let note = accepted.note.map(str::to_owned);
-        let changed =
-            updated_input.filter(|input| question.call.input != ToolInput::Json(input.clone()));
-        match (changed, accepted.scope) {
-            (Some(input), _) => Answer::AllowChanged { input, note },
-            (None, Scope::Once) => Answer::Allow { note },
-            (None, scope) => {
-                let rules = accepted.rules;
-                if scope == Scope::Always {
-                    self.saved.expect(rules.clone(), accepted.layers);
-                }
-                Answer::Remember { scope, rules, note }
-            }
-        }
-    }
-}
-
-/// The answer of a host to `can_use_tool`.
-#[derive(Debug, Deserialize)]
-#[serde(tag = "behavior", rename_all = "lowercase", rename_all_fields = "camelCase")]
-enum HostDecision {
-    Allow {
-        #[serde(default)]
-        updated_input: Option<Value>,
-        #[serde(default, deserialize_with = "or_empty")]
-        updated_permissions: Vec<UpdateInput>,
-    },
-    Deny {
-        #[serde(default)]
-        message: Option<String>,
-        #[serde(default)]
-        interrupt: bool,
-    },
-}
-
-fn or_empty<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Vec<UpdateInput>, D::Error> {
-    Ok(Option::deserialize(value)?.unwrap_or_default())
+/// Returns a question as hosts read it.
+fn question_input(question: &UserQuestion) -> Value {
+    let options: Vec<_> = question
+        .options
+        .iter()
+        .flatten()
+        .map(|option| json!({"label": option.label(), "description": option.description()}))
+        .collect();
+    json!({
+        "question": question.question,
+        "header": question.header.as_deref().unwrap_or_default(),
+        "options": options,
+        "multiSelect": question.multi_select.unwrap_or(false),
+    })
 }
 
 /// Returns what the host can do besides approving the call: save its narrow rules, or let the

@@ -14,6 +14,8 @@ use robota_core::event::{Author, CompactionTrigger, Envelope, Event, TurnEnd};
 use robota_core::ids::{CallId, Ids, RandomIds};
 use robota_core::message::{self, BlobRef, Message, MessageState, ToolUse};
 use robota_core::usage::Usage;
+use robota_runtime::subagent::action;
+use robota_tools::ASK_USER;
 use serde_json::{Value, json};
 
 use self::tasks::ShownTasks;
@@ -28,6 +30,7 @@ use super::structured::Answer;
 use super::tool_output::AgentTotals;
 use super::turn_record::TurnRecord;
 use super::writer::{LineWriter, block_line_id};
+use crate::output;
 use robota_stream_json::{
     AssistantLine, CompactCause, CompactMetadata, DecisionMeta, ErrorClass, RateLimitStatus,
     SessionStateText, StatusText, UserLine,
@@ -42,8 +45,6 @@ const SYNTHETIC: &str = "<synthetic>";
 pub(crate) struct Shown {
     /// Pieces of answers.
     pub(crate) partial: bool,
-    /// Hooks.
-    pub(crate) hooks: bool,
     /// User messages.
     pub(crate) replay: bool,
     /// Whether a host is asked about calls; its own denials need no line.
@@ -52,6 +53,8 @@ pub(crate) struct Shown {
     pub(crate) agent_text: bool,
     /// Whether denials and retries are printed on standard error.
     pub(crate) notes: bool,
+    /// Whether calls are printed there when they start.
+    pub(crate) progress: bool,
 }
 
 /// Follows the events of a session.
@@ -81,7 +84,6 @@ pub(crate) struct Projection {
     /// The blobs that the next line shows.
     blobs: LoadedBlobs,
     rate_limits: RateLimitStatus,
-    hooks: HashMap<Option<CallId>, String>,
     compaction: Option<CompactMetadata>,
     /// The message about an interrupt.
     interrupted: Option<&'static str>,
@@ -132,7 +134,6 @@ impl Projection {
             todos: json!([]),
             blobs: LoadedBlobs::default(),
             rate_limits: RateLimitStatus::default(),
-            hooks: HashMap::new(),
             compaction: None,
             interrupted: None,
             sent: HashMap::new(),
@@ -149,13 +150,17 @@ impl Projection {
     pub(crate) fn take_record(&mut self) -> TurnRecord {
         self.calls.clear();
         self.ended_agents.clear();
-        self.hooks.clear();
         std::mem::take(&mut self.record)
     }
 
     /// Returns the record of the turn.
     pub(crate) fn record(&mut self) -> &mut TurnRecord {
         &mut self.record
+    }
+
+    /// Returns whether the call asks the user, and so the host.
+    pub(crate) fn asks_user(&self, call: &CallId) -> bool {
+        self.calls.get(call).is_some_and(|call| call.tool_use.name == ASK_USER)
     }
 
     /// Takes an event. Returns true at the end of a turn.
@@ -234,8 +239,9 @@ impl Projection {
                 self.retry(data);
             }
             Event::ModelFailed(_) => self.rate_limits(ts),
-            Event::HookStarted(data) => self.hook_started(data),
-            Event::HookFinished(data) => self.hook_finished(data),
+            Event::HookFinished(data) if data.stop.is_some() => {
+                self.record.stopped.clone_from(&data.stop);
+            }
             Event::PermissionAsked(_) if self.shown.host => {
                 self.writer.state(SessionStateText::RequiresAction);
             }
@@ -243,6 +249,9 @@ impl Projection {
             Event::ToolStarted(data) => {
                 if let Some(call) = self.calls.get_mut(&data.call) {
                     call.input.clone_from(&data.input);
+                    if self.shown.progress {
+                        output::progress(&action(&call.tool_use));
+                    }
                 }
             }
             Event::FilesChanging(data) => self.files_changing(data),
@@ -353,8 +362,10 @@ impl Projection {
             (Author::StopHook, _) => self.synthetic_user(&message.text(), true, envelope),
             (Author::User, Some(HostMessage { uuid, content, .. })) => {
                 if self.shown.replay {
-                    let new = self.writer.id();
-                    let uuid = uuid.as_deref().unwrap_or(new.as_str());
+                    // An id by which `rewind_files` finds the message again.
+                    let id = block_line_id(message.id.as_str(), 0);
+                    let id = id.unwrap_or_else(|| self.writer.id());
+                    let uuid = uuid.as_deref().unwrap_or(id.as_str());
                     self.writer.print(&UserLine {
                         is_replay: true,
                         ..self.user_line(UserContent::AsSent(&content), uuid, envelope)

@@ -1,17 +1,15 @@
-//! Answers requests of the host that only read: context, cost, settings, rules, files, tasks.
+//! Answers requests of the host that only read: cost, settings, rules, files, tasks.
 
 use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use robota_config::{Layer, RuleText};
-use robota_core::catalogue::Catalogue;
 use robota_core::ids::{CallId, TaskId};
 use robota_core::task::NotMoved;
-use robota_core::tool::ToolSpec;
 use robota_exec::OsPaths;
-use robota_sdk::{CommandOrigin, InteractiveSession, TaskManager};
-use robota_session::{Session, SessionError};
+use robota_sdk::{CommandOrigin, TaskManager};
+use robota_session::Session;
 use robota_stream_json::ControlErrorCode;
 use rustix::fs::OFlags;
 use serde::Deserialize;
@@ -19,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::describe::slash_command;
 use super::host::Reply;
-use super::meter::{Meter, cost, token_usage};
+use super::meter::{Meter, cost};
 use crate::setup::Setup;
 
 /// The most bytes of a file that the host receives, unless it asks for fewer.
@@ -30,98 +28,6 @@ const TASK_OUTPUT_BYTES: usize = 8 * 1024;
 
 /// How much of a task's output is read at once.
 const LOG_PAGE: usize = 256 * 1024;
-
-/// About how many bytes of a description are one token.
-const BYTES_PER_TOKEN: u64 = 4;
-
-/// A row of the use of the context window: id, name, tokens and colour.
-type Row = (&'static str, &'static str, u64, &'static str);
-
-/// Returns how full the context window is, and with what.
-pub(super) async fn context_usage(
-    session: &InteractiveSession,
-    model: &str,
-    meter: &Meter,
-) -> Result<Value, SessionError> {
-    let context = session.session().context();
-    let state = context.state().await?;
-    let (mut system, mut skills) = (0, 0);
-    let mut files = Vec::new();
-    for part in &session.conversation().loaded().parts {
-        if part.name == "skills" {
-            skills += part.tokens;
-        } else if PathBuf::from(&part.name).is_absolute() {
-            files.push(json!({"path": part.name, "type": "Project", "tokens": part.tokens}));
-        } else {
-            system += part.tokens;
-        }
-    }
-    let memory: u64 = files.iter().filter_map(|file| file["tokens"].as_u64()).sum();
-    let tools = session.tools().specs().iter().map(tool_tokens).sum::<u64>();
-    let used = state.used_tokens;
-    let rows = [
-        ("system_prompt", "System prompt", system, "blue"),
-        ("system_tools", "System tools", tools, "cyan"),
-        ("memory_files", "Memory files", memory, "green"),
-        ("skills", "Skills", skills, "yellow"),
-    ];
-    // What the service counted is more exact than the estimates of the parts.
-    let parts = rows.iter().map(|(_, _, tokens, _)| tokens).sum::<u64>();
-    let messages = ("messages", "Messages", used.saturating_sub(parts), "magenta");
-    let rows: Vec<Row> = rows.into_iter().chain([messages]).collect();
-    let total = rows.iter().map(|(_, _, tokens, _)| tokens).sum::<u64>();
-    let window = state.max_tokens;
-    let share = if window == 0 { 0.0 } else { total as f64 * 100.0 / window as f64 };
-    let mut reply = usage_reply(&rows, (total, window), share, model);
-    reply["memoryFiles"] = files.into();
-    reply["apiUsage"] = meter.last_usage().map_or(Value::Null, |usage| {
-        let usage = token_usage(usage);
-        json!({
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-            "cache_creation_input_tokens": usage.cache_creation_input_tokens,
-            "cache_read_input_tokens": usage.cache_read_input_tokens,
-        })
-    });
-    if let Some(share) = context.auto_compact() {
-        reply["isAutoCompactEnabled"] = true.into();
-        reply["autoCompactThreshold"] = json!((window as f64 * share) as u64);
-    }
-    Ok(reply)
-}
-
-/// Returns about how many tokens the description of a tool takes.
-fn tool_tokens(tool: &ToolSpec) -> u64 {
-    let schema = tool.input_schema.to_string().len();
-    (tool.name.len() + tool.description.len() + schema) as u64 / BYTES_PER_TOKEN
-}
-
-/// Returns the use of the window of a session that does not exist yet.
-pub(super) fn empty_context(model: &str) -> Value {
-    usage_reply(&[], (0, Catalogue::builtin().context_window(model)), 0.0, model)
-}
-
-fn usage_reply(rows: &[Row], (used, window): (u64, u64), share: f64, model: &str) -> Value {
-    let free = ("free_space", "Free space", window.saturating_sub(used), "grey");
-    let row = |(id, name, tokens, color): &Row, kind: &str| json!({"id": id, "name": name, "tokens": tokens, "color": color, "kind": kind});
-    let used_rows = rows.iter().filter(|(_, _, tokens, _)| *tokens > 0);
-    let categories: Vec<_> =
-        used_rows.map(|it| row(it, "used")).chain([row(&free, "free")]).collect();
-    json!({
-        "categories": categories,
-        "totalTokens": used,
-        "maxTokens": window,
-        "rawMaxTokens": window,
-        "percentage": share,
-        "gridRows": [],
-        "model": model,
-        "memoryFiles": [],
-        "mcpTools": [],
-        "agents": [],
-        "isAutoCompactEnabled": false,
-        "apiUsage": null,
-    })
-}
 
 /// A file that the host wants to show.
 #[derive(Debug, Deserialize)]

@@ -17,6 +17,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 
+use super::context_usage;
+use super::decisions::Decisions;
 use super::describe::{self, Described};
 use super::fallback::Fallback;
 use super::hook_listing;
@@ -70,6 +72,8 @@ pub(crate) struct HostSetup {
     pub(crate) tool_policies: ToolPolicies,
     /// The files that the model has read in an earlier conversation.
     pub(crate) seen_files: Vec<SeenFile>,
+    /// The names of the skills that the model may use; none allows all.
+    pub(crate) skills: Option<Vec<String>>,
     /// Definitions of agents.
     pub(crate) agents: Vec<AgentDefinition>,
     /// Whether the host receives the text and reasoning of agents, not only their calls.
@@ -96,6 +100,8 @@ pub(crate) struct Requests {
     pub(crate) mode: RunMode,
     pub(crate) meter: Arc<Meter>,
     pub(crate) watch: Arc<ModelWatch>,
+    /// What decides about calls that need approval; it has the mode that the host set.
+    pub(crate) decisions: Arc<Decisions>,
     pub(crate) approver: Option<Arc<HostApprover>>,
     /// Writes changes of permissions to settings files.
     pub(crate) saved: Arc<SavedRules>,
@@ -228,6 +234,8 @@ struct Initialize {
     append_system_prompt: Option<String>,
     title: Option<String>,
     forward_subagent_text: bool,
+    skills: Option<Value>,
+    exclude_dynamic_sections: Option<Value>,
 }
 
 /// When a request is answered.
@@ -421,6 +429,17 @@ impl Requests {
             }
             _ => None,
         };
+        let has_prompt = system.as_ref().is_some_and(|text| !text.is_empty());
+        if request.exclude_dynamic_sections == Some(Value::Bool(true)) && !has_prompt {
+            return Err((
+                ControlErrorCode::InvalidRequest,
+                "excludeDynamicSections is not supported: the facts about the folder are part of the \
+                 system prompt; pass a systemPrompt of your own, which has none"
+                    .to_owned(),
+            ));
+        }
+        let skills =
+            read_skills(request.skills).map_err(|why| (ControlErrorCode::InvalidRequest, why))?;
         let title = request.title.or_else(|| self.host_setup.title.take());
         self.agents = [agents.as_slice(), &self.options.agents].concat();
         let append_system = request.append_system_prompt;
@@ -435,6 +454,7 @@ impl Requests {
             tool_policies: ToolPolicies::read(&request.sdk_mcp_server_configs),
             replaceable: std::mem::take(&mut self.host_setup.replaceable),
             seen_files: std::mem::take(&mut self.host_setup.seen_files),
+            skills,
             agents,
             agent_text: request.forward_subagent_text,
         };
@@ -573,9 +593,7 @@ impl Requests {
         if let Some(session) = self.session() {
             session.permissions().set_mode(mode.session()).await.map_err(failed)?;
         }
-        if let Some(approver) = &self.approver {
-            approver.set_mode(mode);
-        }
+        self.decisions.set_mode(mode);
         self.announce_mode(mode);
         Ok(json!({"mode": mode.name()}))
     }
@@ -713,10 +731,21 @@ impl Requests {
     async fn context_usage(&self) -> Reply {
         match &self.interactive {
             Some(session) => {
-                queries::context_usage(session, &self.model, &self.meter).await.map_err(failed)
+                context_usage::reply(session, &self.model, &self.meter).await.map_err(failed)
             }
-            None => Ok(queries::empty_context(&self.model)),
+            None => Ok(context_usage::empty_reply(&self.model)),
         }
+    }
+}
+
+/// Reads the skills that the host chose; none is all of them.
+fn read_skills(skills: Option<Value>) -> Result<Option<Vec<String>>, String> {
+    match skills {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(all)) if all == "all" => Ok(None),
+        Some(list) => serde_json::from_value(list)
+            .map(Some)
+            .map_err(|_| "skills: a list of names or \"all\" is needed".to_owned()),
     }
 }
 

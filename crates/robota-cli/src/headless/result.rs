@@ -236,12 +236,8 @@ fn denial(call: &ToolUse) -> Denial<'_> {
     Denial { tool_name: &call.name, tool_use_id: call.public_id(), tool_input }
 }
 
-/// Returns the result line of a run that failed before its first turn.
-pub(crate) fn startup_failure<'a>(
-    message: &'a str,
-    session: &'a str,
-    uuid: &'a str,
-) -> ResultLine<'a> {
+/// Returns the result line of a run that failed outside of a turn.
+pub(crate) fn failure<'a>(message: &'a str, session: &'a str, uuid: &'a str) -> ResultLine<'a> {
     ResultLine {
         kind: Default::default(),
         subtype: ResultSubtype::ErrorDuringExecution,

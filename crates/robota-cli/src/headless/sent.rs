@@ -54,7 +54,7 @@ pub(crate) struct HostMessage {
 #[derive(Default)]
 pub(crate) struct Queue(pub(crate) VecDeque<Sent>);
 
-/// A request about the inputs that wait.
+/// A request that depends on the inputs.
 #[derive(Deserialize)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
 pub(crate) enum QueueRequest {
@@ -64,6 +64,10 @@ pub(crate) enum QueueRequest {
     },
     CancelAsyncMessage {
         message_uuid: String,
+    },
+    RewindFiles {
+        #[serde(default)]
+        dry_run: bool,
     },
 }
 

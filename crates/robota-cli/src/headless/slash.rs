@@ -1,5 +1,7 @@
 //! Prompts that are commands or skills: `/context`, `/review src`.
 
+use std::time::Duration;
+
 use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
 use robota_core::event::TurnEnd;
 use robota_core::message::{Block, Content};
@@ -7,6 +9,7 @@ use robota_sdk::mentions::Attached;
 use robota_sdk::{CommandResult, Notice, Prepared, PreparedPrompt, SdkError};
 use robota_session::SendOptions;
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
 use super::drive::{Drive, Progress};
 use super::mode::RunMode;
@@ -44,6 +47,9 @@ impl From<ErrorData> for DoneCommand {
         Self { text: error.message.clone(), error: Some(error) }
     }
 }
+
+/// How long the result of a message without content waits for a request of the host.
+const EMPTY_WAIT: Duration = Duration::from_millis(500);
 
 /// Changes that a command asks for and that a headless run cannot make.
 const TERMINAL_CHANGES: [&str; 3] = ["language", "resetRequested", "triggerResumePicker"];
@@ -129,6 +135,31 @@ impl Drive {
         }
     }
 
+    /// Takes a message without content. Hosts send one to a session that they resume, and a request
+    /// while they read the answer to it: the result, after which they may close standard input, comes
+    /// after the request.
+    pub(super) fn take_empty(&mut self, progress: &mut Progress) {
+        if progress.inputs.0.is_empty() && progress.empty.is_none() {
+            self.print_begin();
+            progress.empty = Some(Instant::now() + EMPTY_WAIT);
+        }
+    }
+
+    /// Prints the result of a message without content, if there is one.
+    pub(super) async fn finish_empty(&mut self, progress: &mut Progress) {
+        if progress.empty.take().is_some() {
+            let record = TurnRecord { end: Some(TurnEnd::Complete), ..TurnRecord::default() };
+            self.report(&record, progress).await;
+            self.writer.state(SessionStateText::Idle);
+        }
+    }
+
+    /// Prints what comes before the result of a message that starts no turn.
+    fn print_begin(&self) {
+        self.writer.state(SessionStateText::Running);
+        self.print_init(&self.requests.model);
+    }
+
     /// Prints the result of a command like that of a turn.
     pub(super) async fn print_command(
         &mut self,
@@ -138,8 +169,7 @@ impl Drive {
     ) {
         let idle = progress.inputs.0.is_empty();
         if idle {
-            self.writer.state(SessionStateText::Running);
-            self.print_init(&self.requests.model);
+            self.print_begin();
         }
         for envelope in self.compactions.take() {
             self.projection.on_event(&envelope);

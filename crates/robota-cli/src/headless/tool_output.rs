@@ -303,6 +303,7 @@ impl FinishedCall<'_> {
         let answers: Map<_, _> = asked
             .filter_map(|question| question.get("question")?.as_str())
             .zip(answers.into_iter().flatten())
+            .filter(|(_, answer)| !answer.is_null())
             .map(|(question, answer)| (question.to_owned(), answer.clone()))
             .collect();
         json!({"questions": questions, "answers": answers})

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::home::Home;
 use crate::installed::{run_script, script};
+use crate::schema::parse_lines;
 
 const PYTHON: Packages =
     Packages::PyPiSource("python-agent-sdk-0.2.182", "claude-agent-sdk", "0.2.182");
@@ -18,6 +19,10 @@ const TYPESCRIPT: Packages = Packages::Npm(
     "typescript-agent-sdk-0.3.325",
     &["@anthropic-ai/claude-agent-sdk@0.3.325", "zod"],
 );
+
+/// What the program printed for the SDKs. A change of the protocol must not make these lines invalid;
+/// `ROBOTA_RECORD=1` records them again.
+const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/stream-json");
 
 /// An SDK that drives the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,10 +80,56 @@ async fn run_in(case: &str, scenario: impl Fn() -> Scenario, prepare: impl Fn(&H
         let home = Home::new();
         prepare(&home);
         let mock = MockServer::start(scenario()).await.unwrap();
-        let seen = run_script(sdk.command(&folder), case, &home, &mock).await;
+        let mut command = sdk.command(&folder);
+        command.env("ROBOTA", recorder(&home));
+        let seen = run_script(command, case, &home, &mock).await;
+        check_lines(&home, sdk, case);
         all.push(Ran { sdk, seen, home, mock });
     }
     all
+}
+
+/// Returns a program that runs this one and keeps the lines that the SDK receives.
+fn recorder(home: &Home) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let program = home.path("recorder");
+    // Replaced by the program, so that its signals and its exit code are those that the SDK sees.
+    let script = format!(
+        "#!/usr/bin/env bash\nexec '{}' \"$@\" > >(tee -a '{}')\n",
+        env!("CARGO_BIN_EXE_robota"),
+        home.path("lines.jsonl").display()
+    );
+    home.write("recorder", script);
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
+    program
+}
+
+/// Asserts that every line that the SDK received is valid. With `ROBOTA_RECORD` they become the
+/// recorded lines of the case.
+fn check_lines(home: &Home, sdk: Sdk, case: &str) {
+    let text = std::fs::read_to_string(home.path("lines.jsonl")).unwrap();
+    // The end may be missing: an SDK can end the program in the middle of a line.
+    let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
+    let lines: Vec<_> = whole.lines().filter(|line| line.starts_with('{')).collect();
+    assert!(parse_lines(&lines.join("\n")).len() > 1, "{sdk:?} {case}: {text}");
+    if std::env::var_os("ROBOTA_RECORD").is_some() {
+        let temporary = home.path("").display().to_string();
+        let file = format!("{RECORDED}/{}-{case}.jsonl", format!("{sdk:?}").to_lowercase());
+        let text = lines.join("\n").replace(&temporary, "/TEMP/") + "\n";
+        std::fs::write(file, text).unwrap();
+    }
+}
+
+#[test]
+fn sdk_08_recorded_lines_of_sdks_stay_valid() {
+    let files: Vec<_> = std::fs::read_dir(RECORDED).unwrap().map(|it| it.unwrap().path()).collect();
+    assert!(files.len() > 10, "{files:?}");
+    for file in files {
+        let lines = parse_lines(&std::fs::read_to_string(&file).unwrap());
+        let has = |kind: &str| lines.iter().any(|line| line["type"] == kind);
+        assert!(has("control_response"), "{}: the host started the program", file.display());
+    }
 }
 
 fn bash(command: &str) -> Reply {
@@ -315,5 +366,73 @@ async fn sdk_08_the_official_sdks_change_mcp_servers() {
             let cleared = json!({"added": [], "removed": ["calc", "missing"], "errors": {}});
             assert_eq!(seen["cleared"], cleared, "the servers of this client are gone");
         }
+    }
+}
+
+#[tokio::test]
+async fn sdk_08_the_official_sdks_take_files_back() {
+    let write = || Reply::new().tool("Write", json!({"file_path": "a.txt", "content": "one"}));
+    for Ran { sdk, seen, mock, .. } in
+        run("rewind", || Scenario::reply(write()).then("Written.")).await
+    {
+        assert_eq!(seen["written"], true, "{sdk:?} {seen}");
+        assert_eq!(seen["exists"], false, "{sdk:?} {seen}");
+        assert_eq!(mock.calls().len(), 2, "{sdk:?}: the empty prompt calls no model");
+    }
+}
+
+#[tokio::test]
+async fn sdk_08_the_official_sdks_receive_hook_events() {
+    let scenario = || Scenario::reply(bash("true")).then("Done.");
+    for Ran { sdk, seen, .. } in run("hook_events", scenario).await {
+        let events = seen["events"].as_array().unwrap();
+        let kinds: Vec<_> = events.iter().map(|it| (&it["subtype"], &it["hook_name"])).collect();
+        let expected = json!(["hook_started", "hook_response", "PostToolUse:Bash"]);
+        assert_eq!(
+            kinds,
+            [(&expected[0], &expected[2]), (&expected[1], &expected[2])],
+            "{sdk:?} {seen}"
+        );
+        assert_eq!(
+            (&events[1]["exit_code"], &events[1]["outcome"]),
+            (&json!(0), &json!("success"))
+        );
+        assert!(events[1]["stdout"].as_str().unwrap().contains("noted"), "{sdk:?} {seen}");
+    }
+}
+
+#[tokio::test]
+async fn sdk_08_the_official_sdks_answer_questions() {
+    let scenario = || {
+        let options = |one: &str, two: &str| json!([{"label": one}, {"label": two}]);
+        let questions = json!([
+            {"question": "Which?", "header": "H", "options": options("red", "blue")},
+            {"question": "How many?", "header": "N", "options": options("one", "two")},
+        ]);
+        Scenario::reply(Reply::new().tool("AskUserQuestion", json!({"questions": questions})))
+            .then("Done.")
+    };
+    for Ran { sdk, seen, mock, .. } in run("questions", scenario).await {
+        let asked = seen["asked"].as_array().unwrap();
+        assert_eq!(asked.len(), 1, "{sdk:?} {seen}");
+        assert_eq!(asked[0]["name"], "AskUserQuestion");
+        assert!(asked[0]["id"].as_str().is_some_and(|id| !id.is_empty()), "{sdk:?} {seen}");
+        let sent = mock.calls()[1].json["messages"].to_string();
+        assert!(sent.contains("Which?: blue") && sent.contains("How many?: two"), "{sdk:?} {sent}");
+    }
+}
+
+#[tokio::test]
+async fn sdk_08_the_official_sdks_choose_skills() {
+    let prepare = |home: &Home| {
+        for name in ["one", "two"] {
+            let text = format!("---\ndescription: About {name}\n---\nDo {name}.");
+            home.write(&format!("project/.claude/skills/{name}/SKILL.md"), text);
+        }
+    };
+    for Ran { sdk, seen, mock, .. } in run_in("skills", hello, prepare).await {
+        assert_eq!(seen["error"], Value::Null, "{sdk:?} {seen}");
+        let system = mock.calls()[0].json["system"].to_string();
+        assert!(system.contains("About one") && !system.contains("About two"), "{sdk:?} {system}");
     }
 }

@@ -60,6 +60,45 @@ fn sdk_08_initialize_lists_commands_agents_styles_and_models() {
 }
 
 #[test]
+fn sdk_08_a_host_chooses_the_skills_of_the_model() {
+    let skill = |name: &str| format!("{{tools: [{{tool: Skill, input: {{skill: {name}}}}}]}}");
+    for (chosen, one, two) in [
+        (json!(["one"]), true, false),
+        (json!(["two", "missing"]), false, true),
+        (json!("all"), true, true),
+        (Value::Null, true, true),
+    ] {
+        let home = Home::new();
+        for name in ["one", "two"] {
+            let text = format!("---\ndescription: About {name}\n---\nDo {name}.");
+            home.write(&format!("project/.claude/skills/{name}/SKILL.md"), text);
+        }
+        let script = format!("- {}\n- {}\n- Done.", skill("one"), skill("two"));
+        let mut host = Host::start(&home, &script, &[]);
+        let answer = host.request(&json!({"subtype": "initialize", "skills": chosen}));
+        assert_eq!(answer["subtype"], "success", "{answer}");
+        host.say("go");
+        let lines = host.until("result");
+        let listed = lines[0]["skills"].as_array().unwrap();
+        for (name, expected) in [("one", one), ("two", two)] {
+            assert_eq!(listed.contains(&json!(name)), expected, "{chosen} {name}: {}", lines[0]);
+            let read = lines.iter().any(|line| {
+                line["type"] == "user" && line.to_string().contains(&format!("Do {name}."))
+            });
+            assert_eq!(read, expected, "{chosen} {name}");
+        }
+        host.finish();
+    }
+    for (field, value) in [("skills", json!(5)), ("excludeDynamicSections", json!(true))] {
+        let home = Home::new();
+        let mut host = Host::start(&home, "- Hi.", &[]);
+        let answer = host.request(&json!({"subtype": "initialize", field: value}));
+        assert_eq!(answer["error_code"], "invalid_request", "{answer}");
+        assert!(answer["error"].as_str().unwrap().contains(field), "{answer}");
+    }
+}
+
+#[test]
 fn sdk_08_slash_commands_can_be_disabled() {
     let home = Home::new();
     folder_with_everything(&home);

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::headless::BYPASS;
 use crate::home::Home;
 use crate::host::Host;
+use crate::mcp::known;
 
 fn fake(words: &str) -> Value {
     fake_mcp::command("mcp::fake_server", words)
@@ -190,5 +191,37 @@ fn sdk_08_a_hook_can_require_approval_of_a_call_for_the_host() {
     host.answer(&asked, &json!({"behavior": "deny", "message": "not now"}));
     let answer = host.until("control_response").pop().unwrap()["response"].clone();
     assert_eq!(answer["error"], "the tool did not run: not now", "{answer}");
+    host.finish();
+}
+
+#[tokio::test]
+async fn sdk_08_the_context_names_tools_of_servers_and_agents() {
+    let home = known("plain").await;
+    let agent =
+        "---\nname: mine\ndescription: Reviews what others wrote, line by line\n---\nReview.";
+    home.write("home/.claude/agents/mine.md", agent);
+    let mut host = Host::start(&home, "- Hi.", &[]);
+    host.say("go");
+    host.until("result");
+    let usage = host.request(&json!({"subtype": "get_context_usage"}))["response"].clone();
+    let tools = usage["mcpTools"].as_array().unwrap();
+    let echo = tools.iter().find(|tool| tool["name"] == "mcp__fake__echo").unwrap();
+    assert_eq!((&echo["serverName"], &echo["isLoaded"]), (&json!("fake"), &json!(true)));
+    let agents = usage["agents"].as_array().unwrap();
+    assert_eq!(agents.len(), 1, "without the built-in ones: {usage}");
+    assert_eq!(
+        (&agents[0]["agentType"], &agents[0]["source"]),
+        (&json!("mine"), &json!("userSettings"))
+    );
+    let tokens = |id: &str| {
+        let rows = usage["categories"].as_array().unwrap();
+        rows.iter().find(|row| row["id"] == id).unwrap()["tokens"].as_u64().unwrap()
+    };
+    let sum: u64 = tools.iter().map(|tool| tool["tokens"].as_u64().unwrap()).sum();
+    assert_eq!(
+        (tokens("mcp_tools"), tokens("custom_agents")),
+        (sum, agents[0]["tokens"].as_u64().unwrap())
+    );
+    assert!(tokens("system_tools") > 0 && sum > 0, "{usage}");
     host.finish();
 }

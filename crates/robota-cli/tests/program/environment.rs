@@ -39,6 +39,20 @@ fn cli_03_a_home_that_is_a_file_is_no_error_for_a_run_and_a_clear_one_for_a_writ
     assert!(stderr(&output).contains("not-a-folder/.robota"), "{}", stderr(&output));
 }
 
+/// `/proc` is a folder in which no user can create a file.
+#[cfg(target_os = "linux")]
+#[test]
+fn cli_03_a_home_that_is_read_only_is_no_error_for_a_run_and_a_clear_one_for_a_write() {
+    let home = home();
+    let output = home.command(&SCRIPTED).env("HOME", "/proc").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "Hello.\n", "{}", stderr(&output));
+    let set = home.command(&["config", "set", "model", "m"]).env("HOME", "/proc").output().unwrap();
+    assert_eq!(set.status.code(), Some(1), "{}", stderr(&set));
+    assert!(stderr(&set).contains("/proc/.robota"), "{}", stderr(&set));
+    assert!(!stderr(&set).contains("panicked"), "{}", stderr(&set));
+}
+
 #[test]
 fn cli_03_a_closed_pipe_ends_the_output_quietly() {
     let home = home();

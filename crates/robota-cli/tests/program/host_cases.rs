@@ -389,3 +389,61 @@ fn sdk_08_options_of_other_programs_are_refused_with_a_reason() {
         assert_eq!(kinds(&lines), ["result/error_during_execution"]);
     }
 }
+
+#[test]
+fn cli_03_a_hook_that_blocks_is_no_failure_of_a_run_with_a_result() {
+    let block = "echo '{\"decision\": \"block\", \"reason\": \"not now\"}'";
+    let stop = "echo '{\"continue\": false, \"stopReason\": \"enough\"}'";
+    for (event, command) in [("UserPromptSubmit", block), ("PreToolUse", stop)] {
+        for (format, code) in [("json", 0), ("stream-json", 0), ("text", 1)] {
+            let home = Home::new();
+            let hooks = json!([{"hooks": [{"type": "command", "command": command}]}]);
+            home.write("home/.robota/settings.json", json!({"hooks": {event: hooks}}));
+            home.write("project/script.yaml", TOUCH);
+            let args = ["-p", "go", "--provider", "scripted:script.yaml", "--verbose"];
+            let args = [&args[..], &["--output-format", format]].concat();
+            let output = home.command(&args).output().unwrap();
+            assert_eq!(output.status.code(), Some(code), "{event} {format} {}", stderr(&output));
+        }
+    }
+}
+
+#[test]
+fn cli_03_failures_have_the_shape_that_the_arguments_ask_for() {
+    let home = Home::new();
+    let run = |args: &[&str]| {
+        let output = home.command(args).output().unwrap();
+        let text = stdout(&output);
+        serde_json::from_str::<Value>(&text).unwrap_or_else(|error| {
+            panic!("{args:?} {error}: {text} {}", stderr(&output));
+        })
+    };
+    let missing = ["-p", "go", "--provider", "scripted:missing.yaml", "--output-format", "json"];
+    for (args, verbose) in [
+        (&missing[..], false),
+        (&[&missing[..], &["--verbose"]].concat(), true),
+        (&["-p", "go", "--output-format", "json", "--no-such-option"], false),
+        (&["-p", "go", "--output-format=json", "--verbose", "--no-such-option"], true),
+    ] {
+        let printed = run(args);
+        assert_eq!(printed.is_array(), verbose, "{args:?} {printed}");
+        let line = if verbose { &printed[0] } else { &printed };
+        assert_eq!(line["subtype"], "error_during_execution", "{args:?} {printed}");
+        assert_eq!(line["is_error"], true);
+        assert_ne!(line["uuid"], line["session_id"]);
+    }
+}
+
+#[test]
+fn cli_03_a_failure_names_the_session_that_it_ends() {
+    let home = Home::new();
+    let id = "6b7f8f3a-0000-4000-8000-000000000001";
+    home.write("project/script.yaml", "- Hi.");
+    let args = ["-p", "go", "--provider", "scripted:script.yaml", "--output-format", "json"];
+    let session = format!("--session-id={id}");
+    // A file where the folder of the sessions should be.
+    home.write("project/.robota/sessions", "");
+    let output = home.command(&[&args[..], &[&session]].concat()).output().unwrap();
+    let line: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!((&line["session_id"], &line["is_error"]), (&json!(id), &json!(true)), "{line}");
+}

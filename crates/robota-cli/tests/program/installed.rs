@@ -38,16 +38,18 @@ pub(crate) fn script(name: &str) -> String {
 }
 
 /// Runs a case of a script that drives the program against a mock model, and returns what it printed last:
-/// one JSON object.
+/// one JSON object. The script finds the program in `ROBOTA`, unless the command sets it.
 pub(crate) async fn run_script(
     mut command: Command,
     case: &str,
     home: &Home,
     mock: &MockServer,
 ) -> Value {
+    if !command.get_envs().any(|(name, _)| name == "ROBOTA") {
+        command.env("ROBOTA", env!("CARGO_BIN_EXE_robota"));
+    }
     command
         .arg(case)
-        .env("ROBOTA", env!("CARGO_BIN_EXE_robota"))
         .env("PROJECT", home.path("project"))
         .env("HOME", home.path("home"))
         .env("ANTHROPIC_BASE_URL", mock.origin())

@@ -9,8 +9,11 @@ mod acp;
 mod agent_kills;
 #[cfg(target_os = "linux")]
 mod agent_process;
+#[cfg(unix)]
 mod agent_sdks;
 mod agents;
+#[cfg(unix)]
+mod approvals;
 #[cfg(unix)]
 mod control;
 #[cfg(unix)]
@@ -27,9 +30,12 @@ mod home;
 mod hook_changes;
 #[cfg(unix)]
 mod hook_events;
+#[cfg(unix)]
+mod hook_lines;
 mod host;
 #[cfg(unix)]
 mod host_cases;
+#[cfg(unix)]
 mod installed;
 #[cfg(target_os = "linux")]
 mod killed;
@@ -47,6 +53,8 @@ mod protocol;
 mod providers;
 #[cfg(target_os = "linux")]
 mod pty;
+#[cfg(unix)]
+mod questions;
 mod rewind_files;
 mod schedule;
 mod schema;
@@ -64,6 +72,8 @@ mod stored;
 mod telemetry;
 #[cfg(target_os = "linux")]
 mod terminal;
+#[cfg(target_os = "linux")]
+mod terminal_colours;
 #[cfg(target_os = "linux")]
 mod terminal_ends;
 #[cfg(target_os = "linux")]

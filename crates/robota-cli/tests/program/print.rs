@@ -286,6 +286,29 @@ fn debug_writes_a_log_file_without_content() {
 }
 
 #[test]
+fn cli_03_verbose_prints_the_calls_of_a_run() {
+    let command = r#"{command: "printf 'a\\tb' > made"}"#;
+    let script = format!("- tools: [{{tool: Bash, input: {command}}}]\n- Done.");
+    let project = Project::new(&script);
+    for (args, printed) in [(&["--verbose"][..], true), (&[], false)] {
+        let output = project.print(&[args, &["--dangerously-skip-permissions"]].concat());
+        assert_eq!(stdout(&output), "Done.\n", "{}", stderr(&output));
+        let line = stderr(&output).lines().any(|line| line.starts_with("robota: Bash printf"));
+        assert_eq!(line, printed, "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn cli_03_the_debug_log_can_go_to_standard_error() {
+    let project = Project::new("- tools: [{tool: Read, input: {file_path: notes.txt}}]\n- Done.");
+    let output = project.print(&["--debug-to-stderr"]);
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "Done.\n"));
+    assert!(stderr(&output).contains(" DEBUG "), "{}", stderr(&output));
+    assert!(!stderr(&output).contains("hello world"), "no content: {}", stderr(&output));
+    assert!(!project.path(".robota/logs").exists());
+}
+
+#[test]
 fn a_folder_that_cannot_be_used_is_named_in_the_error() {
     let project = Project::new("- Hi");
     let output = project.print(&["--cwd", "nowhere"]);

@@ -1,6 +1,8 @@
 // Drives robota with the official TypeScript Agent SDK. Usage: host.mjs CASE; prints one JSON object.
 
+import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 // The SDK is installed in the folder in which the test starts this script.
@@ -281,6 +283,56 @@ const cases = {
     await s.until(() => false);
     return { statuses, added, removed, failed: Object.keys(set.errors), cleared };
   },
+
+  // The published way to take files back: resume with an empty prompt, rewind at its first message.
+  async rewind() {
+    const file = join(process.env.PROJECT, "a.txt");
+    const checkpoints = { enableFileCheckpointing: true, permissionMode: "acceptEdits" };
+    const replay = { extraArgs: { "replay-user-messages": null } };
+    const messages = [];
+    const first = options({ ...checkpoints, ...replay });
+    for await (const m of query({ prompt: "write the file", options: first })) messages.push(m);
+    const written = existsSync(file);
+    const { uuid } = messages.find((m) => m.type === "user" && m.uuid);
+    const { session } = seen(messages);
+    const resumed = query({ prompt: "", options: options({ ...checkpoints, resume: session }) });
+    for await (const _ of resumed) {
+      await resumed.rewindFiles(uuid);
+      break;
+    }
+    return { written, exists: existsSync(file) };
+  },
+
+  async hook_events() {
+    const note = async () => ({ systemMessage: "noted" });
+    const s = streaming(
+      options({
+        hooks: { PostToolUse: [{ matcher: "Bash", hooks: [note] }] },
+        includeHookEvents: true,
+        permissionMode: "bypassPermissions",
+        allowDangerouslySkipPermissions: true,
+      }),
+    );
+    s.send("use tools");
+    const messages = await s.until();
+    s.close();
+    await s.until(() => false);
+    const events = messages.filter((m) => m.subtype?.startsWith("hook_"));
+    return { events, ...seen(messages) };
+  },
+
+  async questions() {
+    const asked = [];
+    const canUseTool = async (name, input, { toolUseID: id }) => {
+      asked.push({ name, id, input });
+      const answers = {};
+      for (const q of input.questions) answers[q.question] = q.options[1].label;
+      return { behavior: "allow", updatedInput: { ...input, answers } };
+    };
+    return { asked, ...(await collect("ask me", options({ canUseTool }))) };
+  },
+
+  skills: () => collect("hello", options({ skills: ["one"] })),
 };
 
 console.log(JSON.stringify(await cases[process.argv[2]]()));

@@ -10,6 +10,7 @@ from claude_agent_sdk import (
     AgentDefinition,
     ClaudeAgentOptions,
     ClaudeSDKClient,
+    HookEventMessage,
     HookMatcher,
     PermissionResultAllow,
     PermissionResultDeny,
@@ -18,6 +19,7 @@ from claude_agent_sdk import (
     SystemMessage,
     TextBlock,
     ToolUseBlock,
+    UserMessage,
     create_sdk_mcp_server,
     query,
     tool,
@@ -259,6 +261,53 @@ async def case_servers():
         await client.toggle_mcp_server("calc", True)
         await note()
     return {"statuses": statuses}
+
+
+async def case_rewind():
+    """The published way to take files back: resume with an empty prompt, rewind at its first message."""
+    file = os.path.join(os.environ["PROJECT"], "a.txt")
+    checkpoints = dict(enable_file_checkpointing=True, permission_mode="acceptEdits")
+    first = options(**checkpoints, extra_args={"replay-user-messages": None})
+    async with ClaudeSDKClient(first) as client:
+        messages = await ask(client, "write the file")
+    ids = [m.uuid for m in messages if isinstance(m, UserMessage) and m.uuid]
+    written = os.path.exists(file)
+    session = seen(messages)["session"]
+    async with ClaudeSDKClient(options(**checkpoints, resume=session)) as client:
+        await client.query("")
+        async for _ in client.receive_response():
+            await client.rewind_files(ids[0])
+            break
+    return {"written": written, "exists": os.path.exists(file)}
+
+
+async def case_hook_events():
+    async def note(data, tool_use_id, context):
+        return {"systemMessage": "noted"}
+
+    hooks = {"PostToolUse": [HookMatcher(matcher="Bash", hooks=[note])]}
+    opts = options(hooks=hooks, permission_mode="bypassPermissions", include_hook_events=True)
+    async with ClaudeSDKClient(opts) as client:
+        messages = await ask(client, "use tools")
+    events = [m.data for m in messages if isinstance(m, HookEventMessage)]
+    return {"events": events, **seen(messages)}
+
+
+async def case_questions():
+    asked = []
+
+    async def can_use_tool(name, tool_input, context):
+        asked.append({"name": name, "id": context.tool_use_id, "input": tool_input})
+        answers = {q["question"]: q["options"][1]["label"] for q in tool_input["questions"]}
+        return PermissionResultAllow(updated_input={**tool_input, "answers": answers})
+
+    async with ClaudeSDKClient(options(can_use_tool=can_use_tool)) as client:
+        messages = await ask(client, "ask me")
+    return {"asked": asked, **seen(messages)}
+
+
+async def case_skills():
+    return await collect("hello", options(skills=["one"]))
 
 
 print(json.dumps(asyncio.run(globals()["case_" + sys.argv[1]]())))

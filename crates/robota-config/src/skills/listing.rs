@@ -69,7 +69,8 @@ impl Skills {
         let before = self.reader.counts().files;
         // Room for the last line is kept free from the start.
         let full = "- 9999 more skills\n".len();
-        for (name, entry) in names.into_iter().filter_map(|name| self.entries.get_key_value(name)) {
+        let entries = names.into_iter().filter_map(|name| self.entries.get_key_value(name));
+        for (name, entry) in entries.filter(|(name, _)| self.is_chosen(name)) {
             let opened = self.reader.counts().files - before;
             let known = entry.loaded.get().is_some();
             // After the first that does not fit none is opened, so that the start stays fast.

@@ -13,8 +13,8 @@ use tokio::task::JoinSet;
 use super::{
     EventDecision, HookAnswer, HookCondition, HookContext, HookData, HookDefinition,
     HookElicitation, HookEnd, HookEvent, HookExecutor, HookExit, HookGroup, HookInput, HookKind,
-    HookNotice, HookOutput, HookPermission, HookPoint, HookReply, HookTranscript, HookVerdict,
-    Hooks, InvalidMatcher, Matcher,
+    HookNotice, HookObserver, HookOutput, HookPermission, HookPoint, HookReply, HookTranscript,
+    HookVerdict, Hooks, InvalidMatcher, Matcher, ObservedHook,
 };
 use crate::approve::Answer;
 use crate::paths::Paths;
@@ -51,6 +51,7 @@ pub struct HookRunner {
     condition: Option<Arc<dyn HookCondition>>,
     transcript: Option<Arc<dyn HookTranscript>>,
     paths: Option<Arc<dyn Paths>>,
+    observer: Option<Arc<dyn HookObserver>>,
     timeout: Duration,
     show: Arc<Show>,
     problems: Vec<InvalidMatcher>,
@@ -202,6 +203,7 @@ impl HookRunner {
             condition: None,
             transcript: None,
             paths: None,
+            observer: None,
             timeout: DEFAULT_TIMEOUT,
             show: Arc::new(|_| {}),
             problems: Vec::new(),
@@ -320,6 +322,13 @@ impl HookRunner {
     #[must_use]
     pub fn paths(mut self, paths: Arc<dyn Paths>) -> Self {
         self.paths = Some(paths);
+        self
+    }
+
+    /// Sets what observes each run of a hook.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn HookObserver>) -> Self {
+        self.observer = Some(observer);
         self
     }
 
@@ -461,12 +470,16 @@ impl HookRunner {
         };
         // An exit that is not replaced below counts as a failure.
         let mut exits = vec![HookExit::failed("it was lost"); matching.len()];
+        let mut observed: Vec<_> = matching.iter().map(|_| self.observe(data)).collect();
         let mut running = JoinSet::new();
         let mut indexes = HashMap::new();
         for (at, claim) in matching.iter_mut().enumerate() {
             let hook = &claim.entry.hook;
             match self.executor_for(hook) {
-                Err(why) => exits[at] = HookExit::failed(why),
+                Err(why) => {
+                    exits[at] = HookExit::failed(why);
+                    end(&mut observed[at], &exits[at]);
+                }
                 Ok(executor) => {
                     if let Some(text) = hook.status_message() {
                         (self.show)(HookNotice::status(event, text));
@@ -476,7 +489,7 @@ impl HookRunner {
                     if hook.is_detached() {
                         // A detached hook cannot decide anything; its exit is reported as a notice.
                         exits[at] = HookExit::code(0, "", "");
-                        self.detach(event, claim.hand_over(), task);
+                        self.detach(event, claim.hand_over(), observed[at].take(), task);
                     } else {
                         indexes.insert(running.spawn(async move { (at, task.await) }).id(), at);
                     }
@@ -488,12 +501,14 @@ impl HookRunner {
                 Ok((_, (at, exit))) => {
                     // Now and not after the last one, which may be cancelled.
                     matching[at].settle(&exit);
+                    end(&mut observed[at], &exit);
                     exits[at] = exit;
                 }
                 Err(error) => {
                     if let Some(at) = indexes.get(&error.id()) {
                         let why = if error.is_panic() { "it panicked" } else { "it was cancelled" };
                         exits[*at] = HookExit::failed(why);
+                        end(&mut observed[*at], &exits[*at]);
                     }
                 }
             }
@@ -505,17 +520,23 @@ impl HookRunner {
         HookOutput::merge(event, outputs)
     }
 
+    fn observe(&self, data: &HookData) -> Option<Box<dyn ObservedHook>> {
+        Some(self.observer.as_ref()?.started(data.event(), data.target()))
+    }
+
     /// Runs a hook without waiting for it. It cannot decide anything; its notices are shown.
     fn detach(
         &self,
         event: HookEvent,
         mut claim: Claim,
+        mut observed: Option<Box<dyn ObservedHook>>,
         task: impl Future<Output = HookExit> + Send + 'static,
     ) {
         let show = self.show.clone();
         drop(tokio::spawn(async move {
             let exit = task.await;
             claim.settle(&exit);
+            end(&mut observed, &exit);
             let hook = claim.entry.hook.clone();
             // Before the notices are shown: a client that gets one may run the hook again.
             drop(claim);
@@ -526,6 +547,12 @@ impl HookRunner {
             });
             output.notices.into_iter().chain(ignored).for_each(|notice| show(notice));
         }));
+    }
+}
+
+fn end(observed: &mut Option<Box<dyn ObservedHook>>, exit: &HookExit) {
+    if let Some(mut observed) = observed.take() {
+        observed.ended(exit);
     }
 }
 

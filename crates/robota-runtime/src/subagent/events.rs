@@ -101,7 +101,8 @@ impl AgentProgress {
 }
 
 /// Returns a call as people read it: the tool and its first argument.
-pub(crate) fn action(call: &ToolUse) -> String {
+#[must_use]
+pub fn action(call: &ToolUse) -> String {
     let first = call.input.json().and_then(Value::as_object).and_then(|input| {
         let known = ["command", "file_path", "pattern", "url", "path", "query", "prompt"];
         let named = known.iter().find_map(|key| input.get(*key)?.as_str());

@@ -18,7 +18,7 @@ use robota_exec::SessionVariables;
 use robota_policy::List;
 use robota_runtime::{AgentJob, AgentSession, AgentSessions};
 use robota_session::{Callbacks, PolicyGate, Resume, Session, SessionBuilder, WeakSession};
-use robota_tools::{PolicyAccessCheck, ToolWorkspace};
+use robota_tools::{ASK_USER, PolicyAccessCheck, ToolWorkspace};
 use serde::{Deserialize, Serialize};
 
 use super::approvals::AgentApprover;
@@ -34,9 +34,6 @@ use crate::project::{self, Project};
 use crate::settings_hooks::{self, HookParts};
 use crate::skills::OwnHooks;
 use crate::transcript::SessionTranscript;
-
-/// The tool that asks the user. Agents do not have it, because no user watches them.
-const ASK_USER: &str = "AskUserQuestion";
 
 /// What an agent has from the session that starts it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -293,6 +290,7 @@ impl NewAgent {
                 id.clone(),
                 project.cwd().display().to_string(),
             )),
+            observer: None,
             on_usage: Arc::new(move |model, usage| budget.count(model, usage)),
             files: files.clone(),
         };
@@ -320,6 +318,7 @@ impl AgentParts {
         tools.retain(|tool| {
             let spec = tool.spec();
             let offered = |only: &Vec<String>| only.contains(&spec.name);
+            // No user watches an agent.
             spec.name != ASK_USER
                 && (!self.read_only || spec.class != Class::Modify)
                 && self.only_tools.as_ref().is_none_or(offered)

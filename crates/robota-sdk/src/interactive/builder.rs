@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use robota_core::approve::RuleSink;
-use robota_core::hook::Hooks;
+use robota_core::hook::{HookObserver, Hooks};
 use robota_core::into_arc::IntoArc;
 use robota_core::journal::JournalStore;
 use robota_core::permission::Mode;
@@ -52,6 +52,7 @@ pub struct InteractiveSessionBuilder {
     pub(super) rule_sink: Option<Arc<dyn RuleSink>>,
     pub(super) first_hooks: Vec<Arc<dyn Hooks>>,
     pub(super) hooks: Vec<Arc<dyn Hooks>>,
+    pub(super) hook_observer: Option<Arc<dyn HookObserver>>,
     pub(super) callbacks: Callbacks,
     pub(super) name: Option<String>,
     pub(super) mode: Option<Mode>,
@@ -59,6 +60,7 @@ pub struct InteractiveSessionBuilder {
     pub(super) max_rounds: u32,
     pub(super) system: SystemText,
     pub(super) only_tools: Option<Vec<String>>,
+    pub(super) only_skills: Option<Vec<String>>,
     pub(super) tools: Vec<Arc<dyn Tool>>,
     pub(super) reaper: Option<ReaperProgram>,
     pub(super) hints: Option<Vec<RecoveryHint>>,
@@ -92,6 +94,8 @@ impl InteractiveSessionBuilder {
             selection: Selection::Choice(SessionChoice::default()),
             approvals: Approvals::Deny,
             questions: None,
+            hook_observer: None,
+            only_skills: None,
             editor: None,
             rule_sink: None,
             first_hooks: Vec::new(),
@@ -188,6 +192,19 @@ impl InteractiveSessionBuilder {
     /// Sets who saves the rules of the answer "always". Without it that answer lasts for the session.
     pub fn rule_sink(mut self, sink: impl IntoArc<dyn RuleSink>) -> Self {
         self.rule_sink = Some(sink.into_arc());
+        self
+    }
+
+    /// Limits the skills that the model sees and may invoke to these names. The user can invoke the
+    /// others.
+    pub fn only_skills(mut self, names: Vec<String>) -> Self {
+        self.only_skills = Some(names);
+        self
+    }
+
+    /// Sets what observes each run of a hook of the settings, of plugins and of skills.
+    pub fn hook_observer(mut self, observer: Arc<dyn HookObserver>) -> Self {
+        self.hook_observer = Some(observer);
         self
     }
 

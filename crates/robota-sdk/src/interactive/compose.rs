@@ -21,7 +21,7 @@ use robota_runtime::SessionSchedules as _;
 use robota_session::{Approvals, EarlyLoad, PolicyGate, Resume, Session, SessionBuilder, StartAt};
 use robota_store::DurabilityLevel;
 use robota_tools::{
-    BackgroundProcess, Brave, CaptureLimits, PolicyAccessCheck, Searcher, Searxng, Todos,
+    ASK_USER, BackgroundProcess, Brave, CaptureLimits, PolicyAccessCheck, Searcher, Searxng, Todos,
     ToolWorkspace,
 };
 
@@ -47,9 +47,6 @@ use crate::skills::{LateSkillTool, OwnHooks, SkillRunner, SkillTool};
 use crate::tasks::{NewManagers, SessionRuntime, TaskCommands, TaskNotices};
 use crate::transcript::SessionTranscript;
 use crate::{openapi, processes, store};
-
-/// The tool that asks the user.
-const ASK_USER: &str = "AskUserQuestion";
 
 impl InteractiveSessionBuilder {
     /// Opens the session. The order matters: secrets before the environment, hooks before the
@@ -112,7 +109,12 @@ impl InteractiveSessionBuilder {
         let mcp = SessionMcp::start(&project, &self.mcp, mcp_options, &mut notices);
         let mcp_wait = self.mcp.wait;
         let instructions = mcp.as_ref().map(SessionMcp::instructions).unwrap_or_default();
-        let context = ProjectContext::load(&project, &self.system, read, &instructions);
+        let context = ProjectContext::load(
+            &project,
+            &self.system,
+            (read, self.only_skills.as_deref()),
+            &instructions,
+        );
         notices.extend_from_slice(&context.notices);
         let variables = SessionVariables::default();
         // Tools are made for each session, a fork included, from one description of the place.
@@ -142,6 +144,7 @@ impl InteractiveSessionBuilder {
                 selected.id().clone(),
                 cwd.display().to_string(),
             )),
+            observer: self.hook_observer.take(),
             on_usage,
             files: files.clone(),
         };
@@ -185,11 +188,11 @@ impl InteractiveSessionBuilder {
         }
         self.commands.add_source(Arc::new(project.skill_source(context.skills.clone())));
         let skill_tool = Arc::new(SkillTool::new(skills.clone(), self.open.clone()));
-        let late_skills = if lock(&context.skills).is_empty() {
-            Some(LateSkillTool::new(context.skills.clone(), skill_tool, project.policy.clone()))
-        } else {
+        let late_skills = if lock(&context.skills).has_name_for_model() {
             self.tools.push(skill_tool);
             None
+        } else {
+            Some(LateSkillTool::new(context.skills.clone(), skill_tool, project.policy.clone()))
         };
         if let Some(mcp) = &mcp {
             self.commands.add_source(Arc::new(PromptSource(mcp.servers.clone())));

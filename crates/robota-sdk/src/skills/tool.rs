@@ -113,7 +113,7 @@ impl LateSkillTool {
 
 impl ToolSource for LateSkillTool {
     fn version(&self) -> u64 {
-        if !self.offered.load(Ordering::Relaxed) && !lock(&self.skills).is_empty() {
+        if !self.offered.load(Ordering::Relaxed) && lock(&self.skills).has_name_for_model() {
             self.offered.store(true, Ordering::Relaxed);
         }
         self.offered.load(Ordering::Relaxed).into()

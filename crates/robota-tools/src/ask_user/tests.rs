@@ -41,3 +41,39 @@ async fn the_questions_end_when_the_user_does_not_answer() {
     assert_eq!(outcome.text(), "a: yes\nnever: [the user did not answer]\n");
     assert_eq!(outcome.metadata["answers"], json!(["yes"]));
 }
+
+/// Refuses every call.
+struct Refuses;
+
+#[async_trait::async_trait]
+impl QuestionHandler for Refuses {
+    async fn ask(&self, _: &UserQuestion) -> Option<String> {
+        None
+    }
+
+    async fn ask_all(&self, call: &CallId, questions: &[UserQuestion]) -> Answers {
+        Answers::Refused { reason: Some(format!("{call} has {}", questions.len())) }
+    }
+}
+
+#[tokio::test]
+async fn a_refused_call_is_an_error_with_its_reason() {
+    let tool = AskUser::new(&workspace().question_handler(Arc::new(Refuses)));
+    let input = json!({"questions": [{"question": "a"}, {"question": "b"}]});
+    let outcome = tool.run(input, ToolContext::detached()).await;
+    assert_eq!(outcome.error_code.as_deref(), Some(REFUSED));
+    assert_eq!(outcome.text(), "direct has 2");
+}
+
+#[tokio::test]
+async fn questions_that_are_answered_already_are_not_asked() {
+    let tool = AskUser::new(&workspace().question_handler(Arc::new(Refuses)));
+    let questions = json!([{"question": "a"}, {"question": "b"}]);
+    let input = json!({"questions": questions, "answers": {"a": ["x", "y"], "b": "z"}});
+    tool.check(&input).unwrap();
+    let outcome = tool.run(input, ToolContext::detached()).await;
+    assert_eq!(outcome.text(), "a: x, y\nb: z\n");
+    let input = json!({"questions": questions, "answers": {"b": "z"}});
+    let outcome = tool.run(input, ToolContext::detached()).await;
+    assert_eq!(outcome.text(), "direct has 1", "only the open one is asked");
+}

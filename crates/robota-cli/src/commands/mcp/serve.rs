@@ -22,7 +22,7 @@ pub(crate) async fn run(args: McpServeArgs) -> anyhow::Result<Exit> {
     let cancel = signals::cancel_on_interrupt()?;
     let telemetry = Telemetry::start(&robota_config::Environment::of_process());
     let cwd = robota_sdk::working_directory(args.serve.settings.cwd.as_deref())?;
-    debug::start(args.serve.debug.as_ref().map(Option::as_deref), &cwd, &telemetry)?;
+    debug::start(args.serve.debug_log(), &cwd, &telemetry)?;
     let transport = match args.http {
         None => McpTransport::Stdio,
         Some(address) => listen(address, &args)?,

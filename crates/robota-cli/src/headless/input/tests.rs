@@ -34,12 +34,43 @@ fn half_of_a_surrogate_pair_is_replaced() {
 #[test]
 fn an_answer_may_have_no_content() {
     let line = br#"{"type":"control_response","response":{"subtype":"success","request_id":"1"}}"#;
-    let Ok(InputLine::ControlResponse { response: AnswerInput::Success { response, .. } }) =
-        parse(line)
+    let Ok(InputLine::ControlResponse { response }) = parse(line) else { panic!() };
+    let success = AnswerInput::Success { request_id: "1".to_owned(), response: Value::Null };
+    assert_eq!(AnswerInput::read(response), Some(success));
+}
+
+#[test]
+fn sdk_08_fields_of_another_type_make_no_line_unreadable() {
+    for (answer, error) in [
+        (r#"{"subtype":"error","request_id":"1","error":{"code":5}}"#, r#"{"code":5}"#),
+        (r#"{"subtype":"error","request_id":"1","error":null}"#, ""),
+        (r#"{"subtype":"error","request_id":1,"error":"no"}"#, "no"),
+    ] {
+        let line = format!(r#"{{"type":"control_response","response":{answer}}}"#);
+        let Ok(InputLine::ControlResponse { response }) = parse(line.as_bytes()) else {
+            panic!("{line}")
+        };
+        let expected = AnswerInput::Error { request_id: "1".to_owned(), error: error.to_owned() };
+        assert_eq!(AnswerInput::read(response), Some(expected), "{line}");
+    }
+    for response in [r#"{"subtype":"later","request_id":"1"}"#, "null", "5", "{}"] {
+        let line = format!(r#"{{"type":"control_response","response":{response}}}"#);
+        let Ok(InputLine::ControlResponse { response }) = parse(line.as_bytes()) else {
+            panic!("{line}")
+        };
+        assert_eq!(AnswerInput::read(response), None, "{line}");
+    }
+    assert!(parse(br#"{"type":"control_response"}"#).is_ok());
+    let Ok(InputLine::ControlRequest(request)) =
+        parse(br#"{"type":"control_request","request_id":"7"}"#)
     else {
         panic!()
     };
-    assert_eq!(response, Value::Null);
+    assert_eq!((request.request_id.as_str(), request.request), ("7", Value::Null));
+    let user = br#"{"type":"user","uuid":5,"shouldQuery":"no","client_composed":null,
+        "message":{"role":7,"content":"hi"}}"#;
+    let Ok(InputLine::User(user)) = parse(user) else { panic!() };
+    assert_eq!((user.uuid, user.should_query, user.client_composed), (None, None, None));
 }
 
 #[test]

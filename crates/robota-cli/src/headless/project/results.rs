@@ -2,10 +2,12 @@
 
 use robota_core::event::{Envelope, Event, FilesChanging, ToolFinished, ToolResultAdded};
 use robota_core::message::{BlobRef, ResultBlock};
+use robota_tools::REFUSED;
 use serde_json::Value;
 
 use super::Projection;
 use crate::headless::blocks;
+use crate::headless::line_room;
 use crate::headless::loaded::LoadedBlobs;
 use crate::headless::structured;
 use crate::headless::tool_output::{self, FinishedCall};
@@ -42,6 +44,9 @@ impl Projection {
     pub(super) fn finished(&mut self, data: &ToolFinished) {
         if let Some(call) = self.calls.get_mut(&data.call) {
             call.duration_ms = data.duration_ms;
+            if data.outcome.error_code.as_deref() == Some(REFUSED) {
+                self.record.denials.push((call.tool_use.clone(), data.outcome.text()));
+            }
         }
         let Some(answer) = &self.structured else { return };
         let is_answer =
@@ -72,7 +77,7 @@ impl Projection {
             blobs: &blobs,
             agents: self.ended_agents.get(&result.call).map_or(&[], Vec::as_slice),
         };
-        let (tool_use_result, failed) = finished.in_line();
+        let (mut tool_use_result, failed) = finished.in_line();
         let decision = call.and_then(|call| call.decision);
         let meta = decision
             .map(|permission_decision| ResultMeta { id: result.public_id(), permission_decision });
@@ -81,6 +86,7 @@ impl Projection {
         if let Block::ToolResult { is_error, .. } = &mut block {
             *is_error = failed;
         }
+        line_room::fit(&mut tool_use_result, &block);
         let content = UserContent::Blocks(vec![block]);
         self.writer.print(&UserLine {
             tool_use_result: Some(tool_use_result),

@@ -1,18 +1,16 @@
-//! Prints `system` lines: hooks, permissions, retries, compaction.
+//! Prints `system` lines: permissions, retries, compaction.
 
 use jiff::Timestamp;
-use robota_core::event::{DecidedBy, HookFinished, HookStarted, ModelRetry, PermissionDecided};
-use robota_core::ids::CallId;
+use robota_core::event::{DecidedBy, ModelRetry, PermissionDecided};
 use robota_core::permission::Verdict;
 use robota_core::provider::{RateLimit, RateLimits};
-use serde_json::json;
 
 use super::{Projection, error_class};
 use crate::output;
 use robota_stream_json::{
-    CompactLine, DecisionMeta, DecisionSource, DecisionText, DeniedLine, HookOutcome,
-    HookResponseLine, HookStartedLine, InformationalLine, PromptOutcome, RateLimitInfo,
-    RateLimitLine, RateLimitStatus, RetryLine, SessionStateText, StatusLine, StatusText,
+    CompactLine, DecisionMeta, DecisionSource, DecisionText, DeniedLine, InformationalLine,
+    PromptOutcome, RateLimitInfo, RateLimitLine, RateLimitStatus, RetryLine, SessionStateText,
+    StatusLine, StatusText,
 };
 
 impl Projection {
@@ -60,59 +58,6 @@ impl Projection {
                 session_id: self.writer.session(),
                 uuid: self.writer.id().as_str(),
             });
-        }
-    }
-
-    pub(super) fn hook_started(&mut self, data: &HookStarted) {
-        if !self.shown.hooks {
-            return;
-        }
-        let id = self.writer.id().as_str().to_owned();
-        self.writer.print(&HookStartedLine {
-            kind: Default::default(),
-            subtype: Default::default(),
-            hook_id: &id,
-            hook_name: &self.hook_name(&format!("{:?}", data.point), data.call.as_ref()),
-            hook_event: &format!("{:?}", data.point),
-            session_id: self.writer.session(),
-            uuid: self.writer.id().as_str(),
-        });
-        self.hooks.insert(data.call.clone(), id);
-    }
-
-    pub(super) fn hook_finished(&mut self, data: &HookFinished) {
-        if data.stop.is_some() {
-            self.record.stopped.clone_from(&data.stop);
-        }
-        if !self.shown.hooks {
-            return;
-        }
-        let id = self.hooks.remove(&data.call).unwrap_or_default();
-        let output = json!({"decision": data.decision, "reason": data.reason}).to_string();
-        let outcome = match data.decision.as_str() {
-            "cancelled" => HookOutcome::Cancelled,
-            "deny" | "block" => HookOutcome::Error,
-            _ => HookOutcome::Success,
-        };
-        self.writer.print(&HookResponseLine {
-            kind: Default::default(),
-            subtype: Default::default(),
-            hook_id: &id,
-            hook_name: &self.hook_name(&format!("{:?}", data.point), data.call.as_ref()),
-            hook_event: &format!("{:?}", data.point),
-            stdout: output.clone(),
-            output,
-            stderr: "",
-            outcome,
-            session_id: self.writer.session(),
-            uuid: self.writer.id().as_str(),
-        });
-    }
-
-    fn hook_name(&self, event: &str, call: Option<&CallId>) -> String {
-        match call.and_then(|call| self.calls.get(call)) {
-            Some(call) => format!("{event}:{}", call.tool_use.name),
-            None => event.to_owned(),
         }
     }
 

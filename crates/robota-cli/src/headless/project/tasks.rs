@@ -12,6 +12,7 @@ use robota_stream_json::{
 
 use super::Projection;
 use crate::headless::tool_output::AgentTotals;
+use crate::output;
 
 /// What is known of tasks that have not ended.
 #[derive(Debug, Default)]
@@ -73,6 +74,9 @@ impl Projection {
     }
 
     fn task_progress(&mut self, task: &TaskState, action: &str) {
+        if self.shown.progress {
+            output::progress(&format!("{}: {action}", task.label));
+        }
         let shown = self.tasks.0.entry(task.task.clone()).or_default();
         shown.tool_uses += 1;
         let usage = usage(task, shown.tool_uses);

@@ -197,8 +197,7 @@ fn is_first_run(error: &anyhow::Error) -> bool {
 /// Starts the log of `--debug` and the export of traces.
 fn record(args: &PrintArgs, setup: &Setup, mailbox: &Mailbox) -> anyhow::Result<Telemetry> {
     let telemetry = Telemetry::start(&setup.environment);
-    let debug = args.debug.as_ref().map(Option::as_deref);
-    let log = debug::start(debug, &setup.places.cwd, &telemetry)?;
+    let log = debug::start(args.screen_debug_log(), &setup.places.cwd, &telemetry)?;
     if let Some(log) = log {
         mailbox.send(Event::Notice(Notice::Note(debug::note(&log))));
     }

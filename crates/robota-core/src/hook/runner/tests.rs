@@ -450,3 +450,60 @@ async fn core_22_hooks_answer_the_question_about_a_call() {
     let maybe = decided(json!({"behavior": "maybe"})).await;
     assert!(matches!(maybe, Some(Answer::Deny { .. })), "{maybe:?}");
 }
+
+/// Records what starts, and how it ends.
+#[derive(Default)]
+struct Seen(Arc<Mutex<Vec<String>>>);
+
+struct SeenRun {
+    label: String,
+    list: Arc<Mutex<Vec<String>>>,
+    ended: bool,
+}
+
+impl HookObserver for Seen {
+    fn started(&self, event: HookEvent, target: &str) -> Box<dyn ObservedHook> {
+        let label = format!("{event}:{target}");
+        self.0.lock().unwrap().push(format!("{label} started"));
+        Box::new(SeenRun { label, list: self.0.clone(), ended: false })
+    }
+}
+
+impl ObservedHook for SeenRun {
+    fn ended(&mut self, exit: &HookExit) {
+        self.ended = true;
+        self.list.lock().unwrap().push(format!("{} {:?}", self.label, exit.end));
+    }
+}
+
+impl Drop for SeenRun {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.list.lock().unwrap().push(format!("{} dropped", self.label));
+        }
+    }
+}
+
+#[tokio::test]
+async fn sdk_06_each_run_of_a_hook_is_observed() {
+    let seen = Seen::default();
+    let list = seen.0.clone();
+    let (runner, _) = runner();
+    let hooks = json!([played("2~~no"), played("panic"), {"type": "http", "url": "http://a"}]);
+    let runner = runner
+        .groups(HookEvent::SessionStart, [group("startup", &hooks)])
+        .groups(HookEvent::SessionEnd, [group("other", &json!([played("hang")]))])
+        .observer(Arc::new(seen));
+    let start = |source| HookData::SessionStart { source, model: None };
+    runner.run_event(start(SessionSource::Resume)).await;
+    assert!(list.lock().unwrap().is_empty(), "the matcher does not match");
+    runner.run_event(start(SessionSource::Startup)).await;
+    let mut runs = std::mem::take(&mut *list.lock().unwrap());
+    runs.sort();
+    assert_eq!(runs.len(), 6, "{runs:?}");
+    assert!(runs.contains(&"SessionStart:startup Code(2)".to_owned()), "{runs:?}");
+    assert!(runs.contains(&"SessionStart:startup Failed(\"it panicked\")".to_owned()), "{runs:?}");
+    let hanging = runner.run_event(HookData::SessionEnd { reason: "other".to_owned() });
+    assert!(futures::FutureExt::now_or_never(hanging).is_none());
+    assert!(list.lock().unwrap().contains(&"SessionEnd:other dropped".to_owned()));
+}

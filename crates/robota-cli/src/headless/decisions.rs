@@ -1,0 +1,150 @@
+//! Reads what a host, or a tool in its place, decides about a call that needs approval, and does what
+//! else it asks for: interrupt the turn, or change the permissions.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use robota_core::approve::{Answer, Question, Scope};
+use robota_core::message::ToolInput;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+
+use super::lenient;
+use super::mode::RunMode;
+use super::permission_updates::{self, PermissionChange, UpdateInput};
+use super::saved_rules::SavedRules;
+
+/// What a decision asks for besides the call.
+#[derive(Debug)]
+pub(crate) enum HostCommand {
+    /// Interrupt the turn that runs.
+    Interrupt {
+        /// The reason.
+        note: String,
+        /// Used or dropped when the turn has ended.
+        ended: oneshot::Sender<()>,
+    },
+    /// Change the permissions.
+    Change(PermissionChange),
+}
+
+/// Turns decisions into answers. All approvers of a run share it.
+pub(crate) struct Decisions {
+    commands: mpsc::UnboundedSender<HostCommand>,
+    /// Saves the rules of approvals.
+    pub(super) saved: Arc<SavedRules>,
+    mode: Mutex<RunMode>,
+}
+
+/// The decision about a call.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "behavior", rename_all = "lowercase", rename_all_fields = "camelCase")]
+pub(super) enum Decision {
+    Allow {
+        #[serde(default)]
+        updated_input: Option<Value>,
+        #[serde(default, deserialize_with = "lenient::or_default")]
+        updated_permissions: Vec<UpdateInput>,
+    },
+    Deny {
+        #[serde(default, deserialize_with = "lenient::text")]
+        message: Option<String>,
+        #[serde(default, deserialize_with = "lenient::or_default")]
+        interrupt: bool,
+    },
+}
+
+impl Decisions {
+    /// Creates the decisions of a run in this mode.
+    pub(crate) fn new(
+        commands: mpsc::UnboundedSender<HostCommand>,
+        saved: Arc<SavedRules>,
+        mode: RunMode,
+    ) -> Self {
+        Self { commands, saved, mode: Mutex::new(mode) }
+    }
+
+    /// Takes the new permission mode.
+    pub(crate) fn set_mode(&self, mode: RunMode) {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
+    }
+
+    /// Returns the permission mode.
+    pub(super) fn mode(&self) -> RunMode {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether the mode allows to ask about calls.
+    pub(super) fn may_ask(&self) -> bool {
+        self.mode() != RunMode::DontAsk
+    }
+
+    /// Returns the answer about a call if the mode forbids to ask.
+    pub(super) fn unasked(&self, question: &Question) -> Option<Answer> {
+        let reason = || format!("{}; mode `dontAsk` does not ask", question.reason);
+        (!self.may_ask()).then(|| Answer::Unanswered { reason: reason() })
+    }
+
+    /// Returns the answer that a decision means.
+    ///
+    /// # Errors
+    /// When the value is no decision.
+    pub(super) async fn answer(
+        &self,
+        question: &Question,
+        decision: Value,
+    ) -> Result<Answer, serde_json::Error> {
+        Ok(match serde_json::from_value(decision)? {
+            Decision::Allow { updated_input, updated_permissions } => {
+                self.allow(question, updated_input, updated_permissions)
+            }
+            Decision::Deny { message, interrupt } => {
+                Answer::Deny { note: self.deny(message, interrupt).await }
+            }
+        })
+    }
+
+    /// Returns the reason of a denial. With `interrupt` the turn is interrupted first.
+    pub(super) async fn deny(&self, message: Option<String>, interrupt: bool) -> Option<String> {
+        if interrupt {
+            let note = message.clone().unwrap_or_default();
+            let (ended, interrupted) = oneshot::channel();
+            if self.commands.send(HostCommand::Interrupt { note, ended }).is_err() {
+                return Some("the run is ending".to_owned());
+            }
+            // The interrupt withdraws a question of the turn, which drops this future. It does not
+            // withdraw those of agents in the background and of calls for the host.
+            let _ = interrupted.await;
+        }
+        message.filter(|message| !message.is_empty())
+    }
+
+    fn allow(
+        &self,
+        question: &Question,
+        updated_input: Option<Value>,
+        updates: Vec<UpdateInput>,
+    ) -> Answer {
+        let accepted = permission_updates::accept(updates, question);
+        for change in accepted.changes {
+            let _ = self.commands.send(HostCommand::Change(change));
+        }
+        let note = accepted.note.map(str::to_owned);
+        let changed =
+            updated_input.filter(|input| question.call.input != ToolInput::Json(input.clone()));
+        match (changed, accepted.scope) {
+            (Some(input), _) => Answer::AllowChanged { input, note },
+            (None, Scope::Once) => Answer::Allow { note },
+            (None, scope) => {
+                let rules = accepted.rules;
+                if scope == Scope::Always {
+                    self.saved.expect(rules.clone(), accepted.layers);
+                }
+                Answer::Remember { scope, rules, note }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
