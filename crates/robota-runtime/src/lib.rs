@@ -18,7 +18,7 @@ pub mod worktree;
 pub use group::Groups;
 pub use pool::{
     AgentEntry, AgentOptions, Pool, PoolAgent, PoolBuilder, PoolError, PoolLimits, PooledSession,
-    PooledSubscription, ShutdownReport,
+    PooledSubscription, ResumedAll, ShutdownReport,
 };
 pub use robota_core::event::{MissedRuns, Trigger};
 pub use room::{DEFAULT_HOPS, Room, RoomError, RoomMessage, RoomSay, Said};
