@@ -32,9 +32,9 @@ pub use subagent::{
     Isolation, NewAgentProcess, NoAgentHooks, ParentRequests, ProcessAgents, ToAgent, serve_agent,
 };
 pub use task::{
-    FileLogs, LogPage, MemoryLogs, NoJournal, ProcessProgram, ProcessTasks, ProcessWork, TaskEvent,
-    TaskJob, TaskJournal, TaskLimits, TaskLogs, TaskManager, TaskManagerError, TaskManagerOptions,
-    TaskReporter, TaskRequest, TaskRunner, TaskWork,
+    CancelOnDrop, FileLogs, LogPage, MemoryLogs, NoJournal, ProcessProgram, ProcessTasks,
+    ProcessWork, TaskEvent, TaskInputs, TaskJob, TaskJournal, TaskLimits, TaskLogs, TaskManager,
+    TaskManagerError, TaskManagerOptions, TaskReporter, TaskRequest, TaskRunner, TaskWork,
 };
 pub use template::Template;
 pub use worktree::{
