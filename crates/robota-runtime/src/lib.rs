@@ -24,7 +24,7 @@ pub use robota_core::event::{MissedRuns, Trigger};
 pub use room::{DEFAULT_HOPS, Room, RoomError, RoomMessage, RoomSay, Said};
 pub use schedule::{
     NewSchedule, ScheduleChange, ScheduleDriver, ScheduleError, ScheduleInfo, Schedules,
-    SessionSchedules, change_stored_schedule, stored_schedules,
+    SessionSchedules, change_stored_schedule, parse_period, stored_schedules,
 };
 pub use subagent::{
     AgentHooks, AgentJob, AgentObserver, AgentOutput, AgentProcesses, AgentReply, AgentRequest,
