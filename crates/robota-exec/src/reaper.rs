@@ -161,6 +161,19 @@ pub fn remove_record(dir: &Path, record: &ReaperRecord) -> io::Result<()> {
     }
 }
 
+/// Returns the identity of the calling process; `None` if the system does not provide it.
+#[must_use]
+pub fn own_identity() -> Option<ProcessIdentity> {
+    #[cfg(target_os = "linux")]
+    {
+        i32::try_from(std::process::id()).ok().and_then(crate::linux::proc_table::identity)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        None
+    }
+}
+
 /// Returns whether this process still runs. Another process that reuses its id does not count.
 #[must_use]
 pub fn is_alive(process: &ProcessIdentity) -> bool {

@@ -3,7 +3,9 @@
 use robota_core::ids::{GroupId, TaskId};
 use robota_core::task::{GroupChange, GroupState, GroupStatus, GroupSummary, WaitPolicy};
 
-use crate::task::{TaskManager, TaskManagerError, TaskRequest};
+use tokio_util::sync::CancellationToken;
+
+use crate::task::{CancelOnDrop, TaskManager, TaskManagerError, TaskRequest};
 
 /// Creates groups of tasks, waits for them and ends them.
 #[derive(Clone)]
@@ -21,7 +23,8 @@ impl TaskManager {
 }
 
 impl Groups {
-    /// Creates a group and starts its tasks. Returns after all of them were started.
+    /// Creates a group and starts its tasks. Returns after all of them were started. If this future is
+    /// dropped, those that were started are cancelled.
     ///
     /// # Errors
     /// If the group cannot be recorded. A task that cannot be started does not hold up the others.
@@ -31,14 +34,49 @@ impl Groups {
         policy: WaitPolicy,
         requests: Vec<TaskRequest>,
     ) -> Result<(GroupId, StartedTasks), TaskManagerError> {
+        let (groups, label) = (self.clone(), label.into());
+        // Cancelled when this future is dropped: then no further task is started.
+        let dropped = CancellationToken::new();
+        let _on_drop = dropped.clone().drop_guard();
+        // In a task of its own, for the same reason as a single task: a group that was recorded gets
+        // its tasks.
+        let created = tokio::spawn(async move {
+            let mut guard = groups.0.cancel_on_drop([]);
+            let (group, started) =
+                groups.start(label, policy, requests, (&mut guard, &dropped)).await?;
+            Ok((group, started, guard))
+        });
+        let (group, started, guard) = created.await.unwrap_or(Err(TaskManagerError::Closed))?;
+        guard.disarm();
+        Ok((group, started))
+    }
+
+    async fn start(
+        &self,
+        label: String,
+        policy: WaitPolicy,
+        requests: Vec<TaskRequest>,
+        (guard, dropped): (&mut CancelOnDrop, &CancellationToken),
+    ) -> Result<(GroupId, StartedTasks), TaskManagerError> {
         let inner = &self.0.inner;
         let group = inner.new_group_id();
-        let created = GroupChange::Created { label: label.into(), policy, tasks: Vec::new() };
-        inner.change_group(&group, created).await?;
+        let created = GroupChange::Created { label, policy, tasks: Vec::new() };
+        if let Err(error) = inner.change_group(&group, created).await {
+            // No later process would know of it either.
+            inner.remove_group(&group);
+            return Err(error);
+        }
         let mut started = Vec::new();
         for mut request in requests {
+            if dropped.is_cancelled() {
+                break;
+            }
             request.group = Some(group.clone());
-            started.push(self.0.spawn(request).await);
+            let task = self.0.spawn(request).await;
+            if let Ok(task) = &task {
+                guard.push(task.clone());
+            }
+            started.push(task);
         }
         let tasks: Vec<_> = started.iter().flatten().cloned().collect();
         let change =

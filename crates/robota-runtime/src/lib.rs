@@ -18,13 +18,13 @@ pub mod worktree;
 pub use group::Groups;
 pub use pool::{
     AgentEntry, AgentOptions, Pool, PoolAgent, PoolBuilder, PoolError, PoolLimits, PooledSession,
-    PooledSubscription, ShutdownReport,
+    PooledSubscription, ResumedAll, ShutdownReport,
 };
 pub use robota_core::event::{MissedRuns, Trigger};
 pub use room::{DEFAULT_HOPS, Room, RoomError, RoomMessage, RoomSay, Said};
 pub use schedule::{
     NewSchedule, ScheduleChange, ScheduleDriver, ScheduleError, ScheduleInfo, Schedules,
-    SessionSchedules, change_stored_schedule, stored_schedules,
+    SessionSchedules, change_stored_schedule, parse_period, stored_schedules,
 };
 pub use subagent::{
     AgentHooks, AgentJob, AgentObserver, AgentOutput, AgentProcesses, AgentReply, AgentRequest,
@@ -32,9 +32,9 @@ pub use subagent::{
     Isolation, NewAgentProcess, NoAgentHooks, ParentRequests, ProcessAgents, ToAgent, serve_agent,
 };
 pub use task::{
-    FileLogs, LogPage, MemoryLogs, NoJournal, ProcessProgram, ProcessTasks, ProcessWork, TaskEvent,
-    TaskJob, TaskJournal, TaskLimits, TaskLogs, TaskManager, TaskManagerError, TaskManagerOptions,
-    TaskReporter, TaskRequest, TaskRunner, TaskWork,
+    CancelOnDrop, FileLogs, LogPage, MemoryLogs, NoJournal, ProcessProgram, ProcessTasks,
+    ProcessWork, TaskEvent, TaskInputs, TaskJob, TaskJournal, TaskLimits, TaskLogs, TaskManager,
+    TaskManagerError, TaskManagerOptions, TaskReporter, TaskRequest, TaskRunner, TaskWork,
 };
 pub use template::Template;
 pub use worktree::{

@@ -143,6 +143,26 @@ impl AgentOptions {
     }
 }
 
+/// What [`Pool::resume_all`] did.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct ResumedAll {
+    /// How many sessions were added.
+    pub added: usize,
+    /// The sessions that failed, and why. One that cannot be read is not in the pool. One that has
+    /// something to do and could not be opened, because another process has it open, is: a message or
+    /// a schedule opens it later.
+    pub failed: Vec<(SessionId, PoolError)>,
+}
+
+/// What was done with a stored session.
+enum Adopted {
+    /// The pool has it already.
+    Known,
+    /// It was added; the error says why it could not be opened.
+    Added(Option<PoolError>),
+}
+
 /// A session of a pool, for lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentEntry {
@@ -333,15 +353,16 @@ impl Pool {
 
     /// Adds stored sessions whose ids begin with a prefix to the pool. Those that have something to
     /// do (an input, an interrupted turn) are opened; the others stay passive and wake when a message
-    /// or a schedule needs them. Returns how many sessions were added; those without a template of
-    /// this pool are left out.
+    /// or a schedule needs them. Sessions without a template of this pool are left out. A session that
+    /// fails does not hold up the others.
     ///
     /// # Errors
-    /// If the store cannot be listed or a session cannot be read, or the pool is full.
-    pub async fn resume_all(&self, prefix: &str) -> Result<usize, PoolError> {
+    /// If the store cannot be listed, or the pool is full or closing. The sessions that were added
+    /// until then stay in the pool.
+    pub async fn resume_all(&self, prefix: &str) -> Result<ResumedAll, PoolError> {
         let mut filter =
             SessionFilter { prefix: Some(prefix.to_owned()), ..SessionFilter::default() };
-        let mut added = 0;
+        let mut resumed = ResumedAll::default();
         loop {
             let page = self.inner.store.list(&filter).await?;
             let known = page.sessions.iter().filter(|head| {
@@ -350,41 +371,59 @@ impl Pool {
                         .is_ok_and(|template| self.inner.templates.contains_key(&template))
             });
             let ids: Vec<SessionId> = known.map(|head| head.session.clone()).collect();
-            let mut results =
-                futures::stream::iter(ids).map(|id| self.adopt(id)).buffer_unordered(OPENING);
-            while let Some(result) = results.next().await {
-                added += usize::from(result?);
+            let adopted = futures::stream::iter(ids)
+                .map(|id| async move { (id.clone(), self.adopt(&id).await) })
+                .buffer_unordered(OPENING);
+            // All of them, also after an error: one that is dropped in the middle would be in the pool
+            // without its due time.
+            for (id, result) in adopted.collect::<Vec<_>>().await {
+                match result {
+                    Ok(Adopted::Known) => {}
+                    Ok(Adopted::Added(None)) => resumed.added += 1,
+                    Ok(Adopted::Added(Some(error))) => {
+                        resumed.added += 1;
+                        resumed.failed.push((id, error));
+                    }
+                    Err(error @ (PoolError::Full { .. } | PoolError::Closing)) => {
+                        return Err(error);
+                    }
+                    Err(error) => resumed.failed.push((id, error)),
+                }
             }
-            drop(results);
             match page.next {
                 // By the mark of the last session, not by a number: sessions may be added and
                 // deleted meanwhile.
                 Some(next) => filter.after = Some(next),
-                None => return Ok(added),
+                None => break,
             }
         }
+        for (session, error) in &resumed.failed {
+            tracing::warn!(%session, %error, "a stored session could not be resumed");
+        }
+        Ok(resumed)
     }
 
     /// Adds a stored session without opening it, unless it has something to do.
-    async fn adopt(&self, id: SessionId) -> Result<bool, PoolError> {
-        let entry = match self.add(&id, &template_of(&id)?, AgentOptions::default()) {
+    async fn adopt(&self, id: &SessionId) -> Result<Adopted, PoolError> {
+        let entry = match self.add(id, &template_of(id)?, AgentOptions::default()) {
             Ok(entry) => entry,
-            Err(PoolError::Exists(_)) => return Ok(false),
+            Err(PoolError::Exists(_)) => return Ok(Adopted::Known),
             Err(error) => return Err(error),
         };
-        let state = match state_of(&*self.inner.store, &id).await {
+        let state = match state_of(&*self.inner.store, id).await {
             Ok(state) => state,
             Err(error) => {
-                self.inner.registry().remove(&id);
+                self.inner.registry().remove(id);
                 return Err(error.into());
             }
         };
-        self.inner.registry().set_due(&id, &entry, first_due(&state));
+        self.inner.registry().set_due(id, &entry, first_due(&state));
         self.inner.changed.notify_one();
+        let mut failed = None;
         if !state.inputs.is_empty() || state.turn.is_some() {
-            self.handle(id).session().await?;
+            failed = self.handle(id.clone()).session().await.err();
         }
-        Ok(true)
+        Ok(Adopted::Added(failed))
     }
 
     /// Closes a session, after the running turn was stopped, and removes it from the pool. Its

@@ -90,7 +90,8 @@ pub struct Said {
     pub number: u64,
     /// The members that received it.
     pub delivered: Vec<String>,
-    /// The members whose session could not be opened. The room tries again with the next message.
+    /// The members whose session could not be opened. The room tries again with the next message; a
+    /// member whose session was deleted has left the room.
     pub failed: Vec<(String, RoomError)>,
     /// Names that it mentions and that are not in the room.
     pub unknown: Vec<String>,
@@ -103,15 +104,32 @@ impl RoomMessage {
     }
 
     /// Returns the text that a receiver gets: the name of the sender, then the message. In the message
-    /// such a beginning of a line has a backslash before it, so that nobody can speak as another.
+    /// such a beginning of a line has a backslash before it, so that no sender can speak as another.
     #[must_use]
     pub fn to_text(&self) -> String {
-        let lines = self.text.split('\n').map(|line| match line.trim_start() {
-            imitated if imitated.starts_with("[from:") => format!("\\{imitated}"),
+        let lines = self.text.split_inclusive(LINE_ENDS).map(|line| match line.trim_start() {
+            imitated if imitates(imitated) => format!("\\{imitated}"),
             _ => line.to_owned(),
         });
-        format!("[from:{}] {}", self.from, lines.collect::<Vec<_>>().join("\n"))
+        format!("[from:{}] {}", self.from, lines.collect::<String>())
     }
+}
+
+/// The characters that begin a new line for a reader.
+const LINE_ENDS: [char; 7] =
+    ['\n', '\r', '\u{000B}', '\u{000C}', '\u{0085}', '\u{2028}', '\u{2029}'];
+
+/// Returns whether a line begins as a message does.
+fn imitates(line: &str) -> bool {
+    let start = "[from:";
+    // Characters that are not shown do not make it another beginning.
+    let shown = line.chars().filter(|c| !c.is_control() && !is_invisible(*c));
+    shown.take(start.len()).map(|c| c.to_ascii_lowercase()).eq(start.chars())
+}
+
+/// Returns whether a character has no width: joiners, marks of direction, the byte order mark.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{00AD}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
 }
 
 impl Room {
@@ -180,8 +198,7 @@ impl Room {
         history: usize,
     ) -> Result<(), RoomError> {
         let session = session.into();
-        name_part(name, "it")
-            .map_err(|reason| RoomError::Name { name: name.to_owned(), reason })?;
+        check_name(name)?;
         // Held over the whole join: messages that are said meanwhile come after it.
         let mut recorder = self.recorder.lock().await;
         if room_of(recorder.state()).members.contains_key(name) {
@@ -237,9 +254,11 @@ impl Room {
     /// but the sender do. The sender need not be a member.
     ///
     /// # Errors
-    /// If the journal of the room cannot be written. Members that could not receive the message are
-    /// in the answer.
+    /// If `from` is not a valid name, or the journal of the room cannot be written. Members that could
+    /// not receive the message are in the answer.
     pub async fn say(&self, from: &str, text: &str) -> Result<Said, RoomError> {
+        // The name is in what members read, so it must not contain a line of its own.
+        check_name(from)?;
         self.speak(from, text, None).await
     }
 
@@ -316,25 +335,44 @@ impl Room {
         let room = room_of(recorder.state());
         let mut failed: Vec<(String, RoomError)> = Vec::new();
         for owed in &room.owed {
-            let message = self.message_at(owed.seq).await?;
+            let mut message = None;
             for member in &owed.to {
                 // A member receives messages in order: after a failure the later ones wait too.
                 if failed.iter().any(|(name, _)| name == member) {
                     continue;
                 }
                 let Some(session) = room.members.get(member) else { continue };
-                match self.hand_over(session, &message).await {
+                // Read for the first member that can receive it: after a long absence of a member there
+                // may be many that nobody can.
+                let message = match &mut message {
+                    Some(message) => message,
+                    unread => unread.insert(self.message_at(owed.seq).await?),
+                };
+                match self.hand_over(session, message).await {
                     Ok(()) => {
                         let (number, member) = (message.number, member.clone());
                         recorder
                             .append(None, vec![RoomDelivered { number, member }.into()])
                             .await?;
                     }
-                    Err(error) => failed.push((member.clone(), error)),
+                    Err(error) => {
+                        if self.is_deleted(session).await {
+                            // Nothing can be delivered to it ever again.
+                            let left = RoomLeft { member: member.clone() };
+                            recorder.append(None, vec![left.into()]).await?;
+                        }
+                        failed.push((member.clone(), error));
+                    }
                 }
             }
         }
         Ok(failed)
+    }
+
+    /// Returns whether the store no longer has a session.
+    async fn is_deleted(&self, session: &SessionId) -> bool {
+        let head = self.pool.store().head(session).await;
+        matches!(head, Err(JournalError::NotFound(_)))
     }
 
     /// Sends a message to a member, once: its number is part of the input.
@@ -414,6 +452,11 @@ impl Room {
     pub async fn close(self) -> Result<(), RoomError> {
         Ok(self.recorder.lock().await.close("room closed").await?)
     }
+}
+
+/// Checks the name of a member or of another sender.
+fn check_name(name: &str) -> Result<(), RoomError> {
+    name_part(name, "it").map_err(|reason| RoomError::Name { name: name.to_owned(), reason })
 }
 
 fn room_of(state: &State) -> RoomState {

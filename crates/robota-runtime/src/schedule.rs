@@ -31,6 +31,7 @@ mod error;
 mod fire;
 mod new;
 mod stored;
+mod text;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,6 +51,7 @@ pub(crate) use fire::first_due;
 pub use new::NewSchedule;
 pub(crate) use stored::state_of;
 pub use stored::{ScheduleChange, change_stored_schedule, stored_schedules};
+pub use text::parse_period;
 
 /// How many of its next times [`ScheduleInfo`] lists.
 const UPCOMING: usize = 3;
@@ -106,6 +108,13 @@ impl ScheduleInfo {
                 after = due;
             }
         }
+        let never = matches!(&plan, Ok(plan) if !matches!(plan, due::Plan::Steps { .. }))
+            && next.is_empty()
+            && !progress.paused;
+        let problem = match plan {
+            Err(error) => Some(error.to_string()),
+            Ok(_) => never.then(|| "its time never comes".to_owned()),
+        };
         Self {
             id: schedule.spec.schedule.clone(),
             spec: schedule.spec.clone(),
@@ -113,7 +122,7 @@ impl ScheduleInfo {
             runs: progress.runs,
             missed: progress.missed,
             next,
-            problem: plan.err().map(|error| error.to_string()),
+            problem,
         }
     }
 }

@@ -115,7 +115,8 @@ pub trait AgentHooks: Send + Sync {
     /// Runs when an agent starts. Returns text that is added to its prompt.
     async fn started(&self, job: &AgentJob) -> Option<String>;
 
-    /// Runs before an agent ends. Returns why it must continue.
+    /// Runs before an agent ends, however it ends. Returns why it must continue, which counts only if
+    /// it has completed its work.
     async fn stopping(&self, job: &AgentJob, end: AgentStop<'_>) -> Option<String>;
 }
 
@@ -124,7 +125,8 @@ pub trait AgentHooks: Send + Sync {
 pub struct AgentStop<'a> {
     /// The id of the agent's session, whose journal is the transcript.
     pub session: &'a SessionId,
-    /// The answer with which the agent would end.
+    /// The answer with which the agent would end; empty or a part of one if it failed or was
+    /// cancelled.
     pub answer: &'a str,
     /// Whether a hook continued the agent before.
     pub again: bool,

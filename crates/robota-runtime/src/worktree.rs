@@ -1,12 +1,13 @@
 //! Git worktrees for agents (RUN-05). A worktree is removed only if nothing can be lost: nothing is
-//! uncommitted or untracked, HEAD never moved, and no submodule was checked out. Otherwise it is kept
-//! and reported. Files that git ignores are not looked at, as git itself does.
+//! uncommitted or untracked, HEAD never moved, no submodule was checked out, and no other worktree is in
+//! its folder. Otherwise it is kept and reported. Files that git ignores are not looked at, as git itself does.
 
 mod agents;
 mod clean;
 mod error;
 mod git;
 mod leftovers;
+mod listing;
 mod manage;
 mod prepare;
 

@@ -27,7 +27,8 @@ impl AgentProcesses for Scripts {
         let environment = Environment::new().with("PATH", "/usr/local/bin:/usr/bin:/bin");
         let spec = CommandSpec::new("sh", "/").args(["-c", &self.script]).env(environment);
         let start = serde_json::Value::Null;
-        Ok(NewAgentProcess { spec, start, observer: Box::new(|_| None) })
+        let (_, stops) = tokio::sync::mpsc::unbounded_channel();
+        Ok(NewAgentProcess { spec, start, observer: Box::new(|_| None), stops })
     }
 
     async fn reply(&self, _: &AgentJob, _: AgentRequest) -> AgentReply {
@@ -108,7 +109,8 @@ impl AgentProcesses for Watched {
         // It dies before it says that its session is open.
         let spec = CommandSpec::new("sh", "/").args(["-c", "kill -9 $$"]).env(environment);
         let start = serde_json::Value::Null;
-        Ok(NewAgentProcess { spec, start, observer: Box::new(|_| None) })
+        let (_, stops) = tokio::sync::mpsc::unbounded_channel();
+        Ok(NewAgentProcess { spec, start, observer: Box::new(|_| None), stops })
     }
 
     async fn reply(&self, _: &AgentJob, _: AgentRequest) -> AgentReply {
@@ -153,4 +155,29 @@ async fn run_04_an_agent_whose_session_cannot_be_recorded_is_not_started() {
     let message = state.error.expect("it failed").message;
     assert!(message.contains("the disk is full"), "{message}");
     assert!(watched.before.lock().unwrap().is_none(), "no process was prepared");
+}
+
+#[tokio::test]
+async fn run_04_a_follow_up_that_reaches_a_process_too_late_is_sent_again_as_a_prompt() {
+    // It has ended its turn when it reads the follow-up, and says that it took none.
+    let script = r#"read start; echo '{"type":"opened"}'
+        read prompt; read input
+        echo '{"type":"ended","finished":{"status":"completed","output":"First."},"taken":0}'
+        read prompt
+        case "$prompt" in *'"prompt"'*'And the tests?'*) answer=Second. ;; *) answer=Lost. ;; esac
+        echo '{"type":"ended","finished":{"status":"completed","output":"'$answer'"},"taken":0}'
+        read close"#;
+    let scripts = Scripts { script: script.to_owned(), settled: Mutex::default() };
+    let agents = ProcessAgents::new(Supervisor::new(), Arc::new(scripts));
+    let manager =
+        TaskManager::new(TaskManagerOptions::default(), [Arc::new(agents) as Arc<dyn TaskRunner>]);
+    manager.attach(Arc::new(NoJournal), Tasks::default()).await;
+    let request = TaskRequest::new(TaskWork::Agent(Box::default()), "work");
+    let task = manager.spawn(request).await.unwrap();
+    while manager.get(&task).unwrap().pid.is_none() {
+        tokio::task::yield_now().await;
+    }
+    manager.send(&task, "And the tests?").unwrap();
+    let state = manager.wait(&task).await.unwrap();
+    assert_eq!((state.status, state.output.as_str()), (TaskStatus::Completed, "Second."));
 }

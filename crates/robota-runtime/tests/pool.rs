@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use common::{TokioClock, builder, crash, events, model, said};
 use futures::StreamExt as _;
+use robota_core::event::Durability;
 use robota_core::gate::{AllowAll, ModeGate};
 use robota_core::hook::{HookAnswer, HookInput, HookPoint, HookReply, Hooks, PreToolDecision};
 use robota_core::ids::SessionId;
@@ -19,6 +20,7 @@ use robota_runtime::{
     AgentOptions, NewSchedule, Pool, PoolError, PoolLimits, SessionSchedules as _, Template,
 };
 use robota_session::{EventFilter, Session, StartAt};
+use robota_store::{DurabilityLevel, FileStore};
 use robota_testkit::fn_tool;
 use serde_json::json;
 
@@ -146,7 +148,7 @@ async fn kode_09_a_schedule_wakes_a_passive_session_also_in_the_next_process() {
         .limits(limits)
         .clock(clock)
         .start();
-    assert_eq!(next.resume_all("org:acme/").await.unwrap(), 1);
+    assert_eq!(next.resume_all("org:acme/").await.unwrap().added, 1);
     tokio::time::sleep(10 * MINUTE).await;
     assert_eq!(said(&events(&*store, &id("a")).await, "hourly").len(), 3);
     tokio::time::sleep(HOUR).await;
@@ -405,4 +407,57 @@ async fn kode_09_each_session_is_made_passive_after_its_own_idle_time() {
     assert_eq!(pool.live(), 1);
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert_eq!(pool.live(), 0, "71 s after the start");
+}
+
+#[tokio::test]
+async fn kode_09_a_damaged_and_a_locked_session_do_not_hold_up_the_others() {
+    let store = Arc::new(MemoryStore::new());
+    let limits = PoolLimits { idle_after: MINUTE, ..PoolLimits::default() };
+    let first = pool(&store, limits.clone());
+    let names: Vec<String> = (0..20).map(|n| format!("s{n:02}")).collect();
+    for name in &names {
+        let agent = first.create(id(name), "dev", plain()).await.unwrap();
+        let session = agent.session().await.unwrap();
+        session.schedule().add(NewSchedule::cron("0 * * * *", "hourly")).await.unwrap();
+        agent.run("one").await.unwrap();
+    }
+    // What a crash leaves: one journal is damaged, and one has an input that waits.
+    let folder = tempfile::tempdir().unwrap();
+    let after = Arc::new(FileStore::new(folder.path()).with_level(DurabilityLevel::Relaxed));
+    for name in &names {
+        let mut kept = events(&*store, &id(name)).await;
+        if name == "s05" {
+            let input = kept.iter().position(|it| it.event.kind() == "input_accepted");
+            kept.truncate(input.unwrap() + 1);
+        }
+        let kept: Vec<_> = kept.into_iter().map(Arc::new).collect();
+        let mut journal = after.create(&id(name)).await.unwrap();
+        journal.append(&kept, Durability::Synced).await.unwrap();
+    }
+    let (file, _) = after.journal_files(&id("s03")).unwrap().remove(0);
+    let mut lines: Vec<_> =
+        std::fs::read_to_string(&file).unwrap().lines().map(str::to_owned).collect();
+    lines[2] = "{\"damaged\"".to_owned();
+    std::fs::write(&file, lines.join("\n") + "\n").unwrap();
+    first.shutdown(Duration::ZERO).await;
+    // Another process has it open.
+    let other = after.open(&id("s05")).await.unwrap();
+    let clock = clock();
+    let next = Pool::builder(after.clone())
+        .template(Template::new("dev", builder(clock)))
+        .limits(limits)
+        .clock(clock)
+        .start();
+    let resumed = next.resume_all("org:acme/").await.unwrap();
+    let mut failed: Vec<_> = resumed.failed.iter().map(|(id, _)| id.clone()).collect();
+    failed.sort();
+    assert_eq!(failed, [id("s03"), id("s05")], "{:?}", resumed.failed);
+    assert_eq!((resumed.added, next.len()), (19, 19));
+    assert!(next.get(&id("s03")).is_none());
+    // Every session that was added wakes for its schedule.
+    assert!(next.list("").iter().all(|it| it.due.is_some()), "{:?}", next.list(""));
+    // The waiting input is delivered when the other process has closed the session.
+    drop(other);
+    next.get(&id("s05")).unwrap().run("two").await.unwrap();
+    assert_eq!(said(&events(&*after, &id("s05")).await, ""), ["one", "two"]);
 }

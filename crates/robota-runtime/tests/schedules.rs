@@ -422,3 +422,18 @@ async fn kode_08_an_input_that_says_nothing_is_refused() {
     }
     assert!(session.schedule().list().await.unwrap().is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn kode_08_a_schedule_that_can_never_fire_is_refused() {
+    let (_, session) = create(TokioClock::starting("2026-03-26T10:00:00Z")).await;
+    for never in ["0 0 30 2 *", "0 0 31 4,6,9,11 *"] {
+        let refused =
+            session.schedule().add(NewSchedule::cron(never, "Report.")).await.unwrap_err();
+        assert_eq!(refused.to_string(), format!("`{never}` is not a time that ever comes"));
+    }
+    let refused = session.schedule().every(Duration::MAX, "Report.").await.unwrap_err();
+    assert!(refused.to_string().ends_with("ms` is not a time that ever comes"), "{refused}");
+    // A day that comes every four years is due.
+    session.schedule().add(NewSchedule::cron("0 0 29 2 *", "Leap.")).await.unwrap();
+    assert_eq!(session.schedule().list().await.unwrap().len(), 1);
+}

@@ -190,6 +190,57 @@ async fn run_05_the_parent_may_be_detached_or_a_worktree_itself() {
     }
 }
 
+/// Makes a worktree in another one. Git ignores the folder it is in.
+async fn nested(repository: &Repository) -> (Worktree, Worktree) {
+    let outer = repository.prepare().await;
+    let inner = repository.worktrees.prepare(&outer.path, "inner", false).await.unwrap();
+    (outer, inner)
+}
+
+#[tokio::test]
+async fn run_05_a_worktree_with_another_one_in_it_is_kept() {
+    let repository = repository().await;
+    let (outer, inner) = nested(&repository).await;
+    std::fs::write(inner.path.join("work"), "done").unwrap();
+    // The outer one itself has no change.
+    assert_eq!(kept(&repository.worktrees.settle(&outer).await), ["another worktree in it"]);
+    assert_eq!(std::fs::read_to_string(inner.path.join("work")).unwrap(), "done");
+    let name = outer.path.file_name().unwrap().to_str().unwrap();
+    for force in [false, true] {
+        let refused = repository.worktrees.remove(&repository.path(), name, force).await;
+        let error = refused.unwrap_err().to_string();
+        assert!(error.contains("has other worktrees in it"), "{error}");
+        assert!(error.contains(&inner.path.display().to_string()), "{error}");
+    }
+    assert!(inner.path.join("work").exists());
+    // When the inner one is gone, the outer one can go too.
+    std::fs::remove_file(inner.path.join("work")).unwrap();
+    for worktree in [&inner, &outer] {
+        let removed = repository.worktrees.settle(worktree).await;
+        assert_eq!(removed, Removed::Removed { branch_kept: false });
+    }
+}
+
+#[tokio::test]
+async fn run_05_prune_keeps_a_worktree_in_which_an_agent_uses_another_one() {
+    let repository = repository().await;
+    let (outer, inner) = nested(&repository).await;
+    let unlock = async |worktree: &Worktree| {
+        let place = worktree.path.to_str().unwrap();
+        repository.git(&repository.path(), &["worktree", "unlock", place]).await;
+    };
+    unlock(&outer).await;
+    // The inner one stays locked by this process.
+    let pruned = repository.worktrees.prune(&repository.path()).await.unwrap();
+    assert!(pruned.iter().all(|(_, it)| matches!(it, Removed::Kept { .. })), "{pruned:?}");
+    assert!(outer.path.is_dir() && inner.path.join("README").exists());
+    // The inner ones go first, so one run removes both.
+    unlock(&inner).await;
+    let pruned = repository.worktrees.prune(&repository.path()).await.unwrap();
+    assert!(pruned.iter().all(|(_, it)| matches!(it, Removed::Removed { .. })), "{pruned:?}");
+    assert!(!outer.path.exists() && repository.branches().await.is_empty());
+}
+
 #[tokio::test]
 async fn run_05_a_submodule_that_was_checked_out_is_kept() {
     let repository = repository().await;
@@ -331,6 +382,33 @@ async fn run_05_worktrees_of_a_dead_process_are_pruned() {
     assert_eq!(repository.branches().await, std::slice::from_ref(&dirty.branch));
 }
 
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn run_05_a_lock_names_one_process_and_not_the_next_with_its_id() {
+    let repository = repository().await;
+    let path = repository.path();
+    let me = robota_exec::reaper::own_identity().unwrap();
+    let of = |start: u64, boot: &str| format!("robota {} {start} {boot}", me.pid);
+    for (reason, used) in [
+        (of(me.start_time, &me.boot_id), true),
+        // The id was given to another process of this boot.
+        (of(me.start_time + 1, &me.boot_id), false),
+        // The machine was started again.
+        (of(me.start_time, "another-boot"), false),
+    ] {
+        let worktree = repository.prepare().await;
+        let place = worktree.path.to_str().unwrap();
+        repository.git(&path, &["worktree", "unlock", place]).await;
+        repository.git(&path, &["worktree", "lock", "--reason", &reason, place]).await;
+        let pruned = repository.worktrees.prune(&path).await.unwrap();
+        let is_kept = matches!(pruned[0].1, Removed::Kept { .. });
+        assert_eq!((pruned.len(), is_kept), (1, used), "{reason}");
+        if used {
+            repository.worktrees.settle(&worktree).await;
+        }
+    }
+}
+
 /// An agent that writes a file in its folder, and fails or crashes if its prompt says so.
 struct Writer;
 
@@ -346,6 +424,8 @@ impl TaskRunner for Writer {
         match work.prompt.as_str() {
             "write" => std::fs::write(cwd.join("new"), "text").unwrap(),
             "crash" => panic!("it crashes"),
+            // It does not end when it is cancelled.
+            "hang" => std::future::pending().await,
             _ => {}
         }
         TaskFinished::new(TaskStatus::Completed)
@@ -410,6 +490,38 @@ async fn run_05_the_state_of_a_task_says_where_its_changes_are() {
     let state = run_agent(&repository, "crash").await;
     assert_eq!(state.error.unwrap().category, TaskErrorCategory::Crash);
     assert_eq!(repository.branches().await.len(), 1, "that of the crash was removed");
+}
+
+#[tokio::test]
+async fn run_05_the_worktree_of_an_agent_that_is_dropped_is_reported_and_unlocked() {
+    let repository = repository().await;
+    let path = repository.path();
+    let agents = WorktreeAgents::new(Arc::new(Writer), repository.worktrees.clone(), path.clone());
+    let manager =
+        TaskManager::new(TaskManagerOptions::default(), [Arc::new(agents) as Arc<dyn TaskRunner>]);
+    manager.attach(Arc::new(NoJournal), Tasks::default()).await;
+    let isolation = Isolation::Worktree;
+    let work = AgentWork { prompt: "hang".to_owned(), isolation, ..AgentWork::default() };
+    let task = manager.spawn(TaskRequest::new(TaskWork::Agent(Box::new(work)), "work")).await;
+    let task = task.unwrap();
+    while manager.get(&task).unwrap().worktree.is_none() {
+        tokio::task::yield_now().await;
+    }
+    let list = async || repository.worktrees.list(&path).await.unwrap().remove(0);
+    assert_eq!(list().await.used_by, Some(std::process::id()));
+    // Nothing but the time at which the manager gives up is waited for.
+    tokio::time::pause();
+    let state = manager.cancel(&task).await.unwrap();
+    tokio::time::resume();
+    let kept = state.worktree.unwrap();
+    assert_eq!(state.status, TaskStatus::Cancelled);
+    assert!(Path::new(&kept.path).is_dir());
+    while list().await.used_by.is_some() {
+        tokio::task::yield_now().await;
+    }
+    // So it can be removed, though this process still runs.
+    let pruned = repository.worktrees.prune(&path).await.unwrap();
+    assert_eq!(pruned[0].1, Removed::Removed { branch_kept: false });
 }
 
 #[tokio::test]

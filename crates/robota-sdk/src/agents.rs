@@ -39,7 +39,7 @@ pub(crate) use process::SessionAgentProcesses;
 pub use process::{AgentProcess, AgentProgram, AgentStart};
 pub(crate) use sessions::SessionAgents;
 pub(crate) use tool::AgentTool;
-pub(crate) use tools::filter as filter_tools;
+pub(crate) use tools::{filter as filter_tools, remove_partly_denied};
 
 use crate::budget::BudgetGuard;
 use crate::interactive::OpenSessions;

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use robota_core::catalogue::Catalogue;
 use robota_core::event::{Event, TaskChanged};
-use robota_core::task::TaskChange;
+use robota_core::ids::SessionId;
+use robota_core::journal::JournalStore;
+use robota_core::task::{TaskChange, TaskUsage};
 use robota_core::usage::Usage;
 use robota_session::{Session, SessionError};
 use serde::Serialize;
@@ -106,6 +109,32 @@ impl Costs {
         entry.cost = entry.cost.zip(price).map(|(sum, price)| sum + price);
         entry.calls += calls;
     }
+}
+
+/// Counts the calls in the journal of an agent since a time: an agent that continues has earlier calls
+/// in it, which the end of its earlier task has counted.
+pub(crate) async fn of_agent(
+    store: &dyn JournalStore,
+    session: &SessionId,
+    since: Timestamp,
+) -> Vec<TaskUsage> {
+    let (mut costs, mut after) = (Costs::default(), 0);
+    loop {
+        // What cannot be read cannot be counted; the end of the task is recorded all the same.
+        let page = store.read(session, after, PAGE).await.unwrap_or_default();
+        for envelope in &page {
+            // The start of a turn names the model of its later calls.
+            if envelope.ts >= since || matches!(envelope.event, Event::TurnStarted(_)) {
+                costs.push(&envelope.event);
+            }
+        }
+        match page.last() {
+            Some(last) if page.len() == PAGE => after = last.seq,
+            _ => break,
+        }
+    }
+    let models = costs.models.into_iter();
+    models.map(|(model, it)| TaskUsage { model, usage: it.usage, calls: it.calls }).collect()
 }
 
 /// Counts the calls of a session from its journal.

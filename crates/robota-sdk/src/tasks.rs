@@ -11,18 +11,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use robota_core::event::Event;
 use robota_core::ids::SessionId;
+use robota_core::journal::JournalStore;
+use robota_core::task::{TaskState, TaskUsage};
 use robota_runtime::{TaskJournal, TaskManager};
 
 pub(crate) use commands::TaskCommands;
 pub(crate) use notices::{TaskNotices, describe, reports};
 pub(crate) use runtime::SessionRuntime;
 
+use crate::costs;
 use crate::interactive::OpenSessions;
 
 /// Records tasks in the journal of a session that is open. It does not keep the session open.
 pub(crate) struct SessionTaskJournal {
     pub(crate) open: OpenSessions,
     pub(crate) session: SessionId,
+    /// Has the journals of the agents.
+    pub(crate) store: Arc<dyn JournalStore>,
 }
 
 #[async_trait]
@@ -35,6 +40,13 @@ impl TaskJournal for SessionTaskJournal {
             journal.record(event).await.map_err(|error| error.to_string())?;
         }
         Ok(())
+    }
+
+    async fn used(&self, task: &TaskState) -> Vec<TaskUsage> {
+        match &task.session {
+            Some(session) => costs::of_agent(&*self.store, session, task.created).await,
+            None => Vec::new(),
+        }
     }
 }
 

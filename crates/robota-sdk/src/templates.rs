@@ -8,13 +8,14 @@ use robota_core::tool::{Tool, ToolFactory, ToolScope};
 use robota_runtime::Template;
 use robota_session::SessionBuilder;
 
-use crate::agents::filter_tools;
+use crate::agents::{filter_tools, remove_partly_denied};
 
 /// Makes a template for a pool from an agent file (Markdown with frontmatter).
 ///
 /// The file gives the prompt, the description, the model, the permission mode, the most rounds of a
 /// turn, and which of `tools` the agent has; `Agent(dev, qa)` or `Task(dev, qa)` among its tools
-/// names the templates that it may delegate to. Everything else (the provider, the gate, hooks of
+/// names the templates that it may delegate to. `disallowedTools: Bash(git push *)` removes the whole
+/// tool Bash: a template has no gate of its own that could deny the call. Everything else (the provider, the gate, hooks of
 /// code) is that of `base`; `parent` is the model for `model: inherit`.
 #[must_use]
 pub fn template_of(
@@ -61,6 +62,8 @@ impl ToolFactory for ChosenTools {
     fn make(&self, session: &ToolScope) -> Vec<Arc<dyn Tool>> {
         let mut tools = self.all.make(session);
         filter_tools(&mut tools, &self.definition, None);
+        // The gate is that of the caller, so a denied call is denied with its tool.
+        remove_partly_denied(&mut tools, &self.definition);
         tools
     }
 }

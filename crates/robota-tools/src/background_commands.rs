@@ -66,6 +66,10 @@ pub trait CommandTasks: Send + Sync {
     /// Returns the calls that wait for a command, which users can move to the background.
     fn foreground(&self) -> ForegroundCalls;
 
+    /// Returns the end of the output of a command that ran in an earlier process of the session; none if
+    /// there was no such command.
+    async fn earlier_output(&self, id: &str, bytes: usize) -> Option<String>;
+
     /// Called when the end of the command was reported to the model.
     fn end_reported(&self, id: &str);
 }
@@ -135,6 +139,11 @@ impl BackgroundCommands {
         let added = self.add(id, &command_line, running);
         *added.shown.lock().unwrap_or_else(PoisonError::into_inner) = shown;
         Ok(added)
+    }
+
+    /// Returns the end of the output of a command that ran in an earlier process of the session.
+    pub(crate) async fn earlier_output(&self, id: &str, bytes: usize) -> Option<String> {
+        self.tasks.as_ref()?.earlier_output(id, bytes).await
     }
 
     /// Reports to the session that the model received the end of a command.

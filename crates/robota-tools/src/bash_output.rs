@@ -45,12 +45,28 @@ impl BashOutput {
         Self { spec: shared_spec(spec), workspace: workspace.clone() }
     }
 
-    fn output(&self, input: Value) -> Result<ToolOutcome, EarlyOutcome> {
+    async fn output(&self, input: Value) -> Result<ToolOutcome, EarlyOutcome> {
         let Input { bash_id } = parse(input)?;
-        let command = self.workspace.background.get(&bash_id);
-        let command = command.map_err(|error| ToolOutcome::not_run("not_found", error))?;
-        Ok(new_output(&command, &self.workspace))
+        let background = &self.workspace.background;
+        let error = match background.get(&bash_id) {
+            Ok(command) => return Ok(new_output(&command, &self.workspace)),
+            Err(error) => error,
+        };
+        match background.earlier_output(&bash_id, MAX_SHOWN_BYTES).await {
+            Some(output) => Ok(earlier_output(&bash_id, output, &self.workspace)),
+            None => Err(ToolOutcome::not_run("not_found", error).into()),
+        }
     }
+}
+
+/// Returns what is left of a command of an earlier process: the end of its log.
+fn earlier_output(id: &str, mut text: String, workspace: &ToolWorkspace) -> ToolOutcome {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str("[it ended before this session was resumed; this is the end of its output]\n");
+    workspace.background.end_reported(id);
+    ToolOutcome::ok(text).with_metadata("bash_id", id).with_metadata("status", "ended")
 }
 
 /// Returns the output since the last call, and the state of the command.
@@ -113,6 +129,6 @@ impl Tool for BashOutput {
     }
 
     async fn run(&self, input: Value, _context: ToolContext) -> ToolOutcome {
-        self.output(input).unwrap_or_else(|EarlyOutcome(outcome)| *outcome)
+        self.output(input).await.unwrap_or_else(|EarlyOutcome(outcome)| *outcome)
     }
 }

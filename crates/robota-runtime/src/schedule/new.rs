@@ -132,7 +132,15 @@ impl NewSchedule {
             jitter_ms: u64::try_from(drawn).unwrap_or(0),
             at: now,
         };
-        Plan::of(&added)?;
+        let plan = Plan::of(&added)?;
+        if !matches!(plan, Plan::Steps { .. }) && plan.after(now).is_none() {
+            let shown = match &added.trigger {
+                Trigger::Cron { pattern } => pattern.clone(),
+                Trigger::Every { millis } => format!("{millis} ms"),
+                other => format!("{other:?}"),
+            };
+            return Err(ScheduleError::invalid(&shown, "a time that ever comes"));
+        }
         Ok(added)
     }
 }

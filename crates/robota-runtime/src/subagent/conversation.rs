@@ -2,21 +2,27 @@
 //! it, and the end of its last turn is the end of its task.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use robota_core::event::{Delivery, Envelope, TurnEnd};
+use robota_core::event::{Delivery, Envelope, Event, TurnEnd};
+use robota_core::ids::InputId;
 use robota_core::task::{TaskError, TaskErrorCategory, TaskFinished, TaskPlace, TaskStatus};
-use robota_session::{ChatEnd, EventFilter, Reply, SendOptions, Session, SessionError};
-use tokio::sync::mpsc;
+use robota_session::{Chat, ChatEnd, EventFilter, Reply, SendOptions, Session, SessionError};
 use tokio_util::sync::CancellationToken;
 
 use super::events::AgentProgress;
 use super::{AgentHooks, AgentJob, AgentStop};
-use crate::task::{TaskJob, TaskReporter};
+use crate::task::{TaskInputs, TaskJob, TaskReporter};
 
 /// The most bytes of the answer that are recorded and returned.
 // The answer is in the journal of the parent and in the context of its model.
 const MAX_ANSWER: usize = 64 * 1024;
+
+/// How long hooks of an agent may still run after it was cancelled.
+// Both kinds of hooks and the close of the session have to fit into the time after which the manager
+// drops the task.
+const HOOKS_AFTER_CANCEL: Duration = Duration::from_secs(3);
 
 /// How often in a row hooks may keep an agent from ending.
 const MAX_CONTINUED: u32 = 8;
@@ -63,71 +69,149 @@ pub(super) async fn run_agent(
     };
     let hooks = agents.agent_hooks();
     let mut prompt = job.work.prompt.clone();
-    if let Some(added) = hooks.started(&job).await {
+    if let Some(Some(added)) = unless_cancelled(&task.cancel, hooks.started(&job)).await {
         prompt.push_str(&format!("\n\n{added}"));
     }
-    let session = Some(job.session.clone());
+    let mut progress = AgentProgress::default();
     let opened = async {
+        let session = Some(job.session.clone());
         // Before the session exists: if this process ends now, the next one finds it and closes it.
         reporter.intends(TaskPlace { session, ..TaskPlace::default() }).await?;
         agents.open(&job, reporter).await
     };
-    let mut conversation = match opened.await {
-        Ok(conversation) => conversation,
-        Err(error) => return TaskFinished::failed(error),
+    let opened = tokio::select! {
+        biased;
+        opened = opened => opened.map_err(TaskFinished::failed),
+        // MCP servers of the agent may take long to start.
+        () = task.cancel.cancelled() => Err(TaskFinished::new(TaskStatus::Cancelled)),
     };
-    let mut progress = AgentProgress::default();
+    let mut conversation = match opened {
+        Ok(conversation) => conversation,
+        Err(end) => {
+            stopping(hooks, &job, &end, false, &task.cancel).await;
+            return end;
+        }
+    };
     let mut continued = 0;
     let end = loop {
         let end = conversation.turn(prompt, &mut task, &mut progress, reporter).await;
-        if end.status != TaskStatus::Completed || continued >= MAX_CONTINUED {
-            break end;
+        let completed = end.status == TaskStatus::Completed;
+        // Follow-ups that came with the last answer; hooks see the answer to them.
+        let mut waiting = if completed { task.inputs.take() } else { Vec::new() };
+        if waiting.is_empty() {
+            let reason = stopping(hooks, &job, &end, continued > 0, &task.cancel).await;
+            if !completed {
+                break end;
+            }
+            if let Some(reason) = reason.filter(|_| continued < MAX_CONTINUED) {
+                continued += 1;
+                prompt = reason;
+                continue;
+            }
+            waiting = task.inputs.take_or_close();
+            if waiting.is_empty() {
+                break end;
+            }
         }
-        let stop = AgentStop { session: &job.session, answer: &end.output, again: continued > 0 };
-        match hooks.stopping(&job, stop).await {
-            None => break end,
-            Some(reason) => prompt = reason,
-        }
-        continued += 1;
+        prompt = waiting.join("\n\n");
     };
+    task.inputs.close();
     conversation.close(end.status.name()).await;
     TaskFinished { usage: progress.usage, ..end }
 }
 
+/// Runs the hooks of the end of a turn. Returns why the agent must continue, which counts only if it
+/// has completed its work.
+async fn stopping(
+    hooks: &dyn AgentHooks,
+    job: &AgentJob,
+    end: &TaskFinished,
+    again: bool,
+    cancel: &CancellationToken,
+) -> Option<String> {
+    let stop = AgentStop { session: &job.session, answer: &end.output, again };
+    unless_cancelled(cancel, hooks.stopping(job, stop)).await.flatten()
+}
+
+/// Runs hooks; if the agent is cancelled, only for a short time more. None if they did not end in it.
+async fn unless_cancelled<T>(
+    cancel: &CancellationToken,
+    hooks: impl Future<Output = T>,
+) -> Option<T> {
+    let late = async {
+        cancel.cancelled().await;
+        tokio::time::sleep(HOOKS_AFTER_CANCEL).await;
+    };
+    tokio::select! {
+        biased;
+        value = hooks => Some(value),
+        () = late => None,
+    }
+}
+
 /// Sends a prompt and follows its turn to the end. Follow-ups are delivered before the next model
-/// call; a cancellation interrupts the turn.
+/// call, or, if there is none, as a turn of their own; a cancellation interrupts the turn.
 pub(super) async fn follow(
     session: &Session,
     prompt: String,
-    inputs: &mut mpsc::UnboundedReceiver<String>,
+    inputs: &TaskInputs,
     cancel: &CancellationToken,
     mut on_event: impl FnMut(&Arc<Envelope>) + Send,
 ) -> TaskFinished {
     let followed = async {
         let options = SendOptions::default();
         let mut chat = session.chat_with(prompt, options, EventFilter::Everything).await?;
-        chat.wait_for_approvals();
+        // The follow-ups that no turn has taken yet.
+        let mut waiting: Vec<InputId> = Vec::new();
         let mut cancelled = false;
         loop {
-            tokio::select! {
-                event = chat.next() => match event {
-                    Some(event) => on_event(&event?.envelope),
-                    None => break,
-                },
-                Some(text) = inputs.recv() => {
-                    session.send_with(text, Delivery::NextRound).await?;
-                }
-                () = cancel.cancelled(), if !cancelled => {
-                    cancelled = true;
-                    session.interrupt(Some("the agent was cancelled".to_owned())).await?;
+            chat.wait_for_approvals();
+            loop {
+                tokio::select! {
+                    event = chat.next() => match event {
+                        Some(event) => {
+                            let envelope = event?.envelope;
+                            let taken = taken(&envelope.event);
+                            waiting.retain(|input| Some(input) != taken);
+                            on_event(&envelope);
+                        }
+                        None => break,
+                    },
+                    Some(text) = inputs.recv() => {
+                        waiting.push(session.send_with(text, Delivery::NextRound).await?);
+                    }
+                    () = cancel.cancelled(), if !cancelled => {
+                        cancelled = true;
+                        session.interrupt(Some("the agent was cancelled".to_owned())).await?;
+                    }
                 }
             }
+            let reply = chat.finish().await?;
+            let stored = !matches!(reply.end, ChatEnd::Ended { end: TurnEnd::StoreFailed, .. });
+            // It came too late for the last model call, so the session starts a turn for it.
+            let next = (!cancelled && stored).then(|| waiting.first().cloned()).flatten();
+            match (next, reply.last) {
+                (Some(input), Some(last)) => {
+                    chat =
+                        Chat::follow(session.clone(), input, last, EventFilter::Everything).await?;
+                }
+                _ => break Ok(reply),
+            }
         }
-        chat.finish().await
     };
     match followed.await {
         Ok(reply) => finished(reply),
         Err(error) => crashed(&error),
+    }
+}
+
+/// Returns the input that an event takes from the queue.
+fn taken(event: &Event) -> Option<&InputId> {
+    match event {
+        Event::UserMessage(data) => data.input.as_ref(),
+        Event::InputBlocked(data) => data.input.as_ref(),
+        Event::InputCancelled(data) => Some(&data.input),
+        _ => None,
     }
 }
 

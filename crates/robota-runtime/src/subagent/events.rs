@@ -48,9 +48,13 @@ impl AgentProgress {
             | Event::ModelRequested(_)
             | Event::ModelRetry(_)
             | Event::ToolOutput(_) => reporter.alive(),
-            Event::ModelResponded(data) => self.count(None, data.usage),
-            Event::ModelAsked(data) => self.count(Some(&data.model), data.usage),
-            Event::CompactionFinished(data) => self.count(None, data.summary.usage),
+            Event::StreamReset(_) if self.in_line => {
+                reporter.text("\n[the model begins this answer again]\n");
+                self.in_line = false;
+            }
+            Event::ModelResponded(data) => self.count(None, data.usage, reporter),
+            Event::ModelAsked(data) => self.count(Some(&data.model), data.usage, reporter),
+            Event::CompactionFinished(data) => self.count(None, data.summary.usage, reporter),
             Event::ToolCalled(data) => {
                 self.calls.insert(data.tool_use.call.clone(), data.tool_use.clone());
             }
@@ -87,7 +91,7 @@ impl AgentProgress {
         }
     }
 
-    fn count(&mut self, model: Option<&str>, usage: Option<Usage>) {
+    fn count(&mut self, model: Option<&str>, usage: Option<Usage>, reporter: &TaskReporter) {
         let model = model.unwrap_or(&self.model);
         let usage = usage.unwrap_or_default();
         match self.usage.iter_mut().find(|counted| counted.model == model) {
@@ -97,6 +101,7 @@ impl AgentProgress {
             }
             None => self.usage.push(TaskUsage { model: model.to_owned(), usage, calls: 1 }),
         }
+        reporter.used(self.usage.clone());
     }
 }
 

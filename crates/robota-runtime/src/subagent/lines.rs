@@ -25,7 +25,8 @@ pub enum ToAgent {
     },
     /// Adds a follow-up to the running turn.
     Input {
-        /// The text, which is delivered before the next model call.
+        /// The text, which is delivered before the next model call. One that arrives after the turn is
+        /// ignored: the end of the turn says that it was not taken.
         text: String,
     },
     /// Interrupts the running turn.
@@ -90,6 +91,10 @@ pub enum FromAgent {
     Ended {
         /// How it ended: the end of the task, unless a hook continues it.
         finished: Box<TaskFinished>,
+        /// How many of the follow-ups since the prompt the conversation has; the others came too late.
+        /// All of them, if it does not say.
+        #[serde(default = "usize::max_value")]
+        taken: usize,
     },
 }
 

@@ -21,7 +21,7 @@ use super::conversation::{AgentConversations, Conversation, run_agent};
 use super::events::AgentProgress;
 use super::lines::{AgentReply, AgentRequest, FromAgent, LineSplitter, ToAgent, encode};
 use super::{AgentHooks, AgentJob, NoAgentHooks};
-use crate::task::{TaskJob, TaskReporter, TaskRunner, TaskWork};
+use crate::task::{TaskInputs, TaskJob, TaskReporter, TaskRunner, TaskWork};
 
 /// How long a process may take to end after its session was closed.
 // Closing writes a few events and runs SessionEnd hooks; a process that takes longer hangs.
@@ -38,6 +38,8 @@ pub struct NewAgentProcess {
     pub start: Value,
     /// Receives the events of the session. Returns why the agent must stop.
     pub observer: AgentObserver,
+    /// Says why the agent must stop, at a time at which there may be no event: its time is used up.
+    pub stops: mpsc::UnboundedReceiver<String>,
 }
 
 /// Receives the events of an agent's session, and returns why the agent must stop.
@@ -94,7 +96,8 @@ impl AgentConversations for ProcessAgents {
         job: &AgentJob,
         reporter: &TaskReporter,
     ) -> Result<Box<dyn Conversation>, TaskError> {
-        let NewAgentProcess { mut spec, start, observer } = self.processes.prepare(job).await?;
+        let NewAgentProcess { mut spec, start, observer, stops } =
+            self.processes.prepare(job).await?;
         let (send, lines) = mpsc::unbounded_channel();
         let splitter = Mutex::new(LineSplitter::default());
         spec.stdin = Stdin::Open;
@@ -134,10 +137,12 @@ impl AgentConversations for ProcessAgents {
             lines,
             stderr,
             observer,
+            stops,
             processes: self.processes.clone(),
             job: job.clone(),
             crashed: None,
             stopped: None,
+            sent: Vec::new(),
             replies: FuturesUnordered::new(),
             requests: HashMap::new(),
         }))
@@ -163,12 +168,15 @@ struct AgentProcess {
     lines: mpsc::UnboundedReceiver<FromAgent>,
     stderr: Arc<Mutex<String>>,
     observer: AgentObserver,
+    stops: mpsc::UnboundedReceiver<String>,
     processes: Arc<dyn AgentProcesses>,
     job: AgentJob,
     /// Why the process ended before its session was closed.
     crashed: Option<String>,
     /// Why this side stopped the agent; none if it did not.
     stopped: Option<String>,
+    /// The follow-ups of this turn.
+    sent: Vec<String>,
     replies: FuturesUnordered<BoxFuture<'static, Replied>>,
     requests: HashMap<u64, AbortHandle>,
 }
@@ -178,10 +186,19 @@ impl AgentProcess {
         self.running.write(encode(line));
     }
 
+    /// Stops the turn for a reason that the agent itself does not know. The first one counts.
+    fn stop(&mut self, reason: String) {
+        if self.stopped.is_none() {
+            self.stopped = Some(reason.clone());
+            self.send(&ToAgent::Cancel { reason });
+        }
+    }
+
     /// Takes a line. Returns the end of the turn.
     fn take(
         &mut self,
         line: FromAgent,
+        inputs: &TaskInputs,
         progress: &mut AgentProgress,
         reporter: &TaskReporter,
     ) -> Option<TaskFinished> {
@@ -191,11 +208,8 @@ impl AgentProcess {
                 Ok(envelope) => {
                     let envelope = Arc::new(envelope);
                     progress.take(&envelope, reporter);
-                    if let Some(reason) = (self.observer)(&envelope)
-                        && self.stopped.is_none()
-                    {
-                        self.stopped = Some(reason.clone());
-                        self.send(&ToAgent::Cancel { reason });
+                    if let Some(reason) = (self.observer)(&envelope) {
+                        self.stop(reason);
                     }
                 }
                 Err(error) => tracing::warn!(%error, "an event of an agent is not readable"),
@@ -213,7 +227,8 @@ impl AgentProcess {
                     abort.abort();
                 }
             }
-            FromAgent::Ended { finished } => {
+            FromAgent::Ended { finished, taken } => {
+                inputs.put_back(self.sent.split_off(taken.min(self.sent.len())));
                 return Some(match self.stopped.take() {
                     // The agent only knows that it was cancelled; the reason is known on this side.
                     Some(reason) if finished.status == TaskStatus::Cancelled => TaskFinished {
@@ -250,6 +265,7 @@ impl Conversation for AgentProcess {
         progress: &mut AgentProgress,
         reporter: &TaskReporter,
     ) -> TaskFinished {
+        self.sent.clear();
         self.send(&ToAgent::Prompt { text: prompt });
         let running = self.running.clone();
         let mut ended = std::pin::pin!(running.ended());
@@ -259,7 +275,7 @@ impl Conversation for AgentProcess {
                 // What the process wrote before it ended counts.
                 biased;
                 Some(line) = self.lines.recv() => {
-                    if let Some(end) = self.take(line, progress, reporter) {
+                    if let Some(end) = self.take(line, &task.inputs, progress, reporter) {
                         return end;
                     }
                 }
@@ -270,17 +286,21 @@ impl Conversation for AgentProcess {
                         self.send(&ToAgent::Reply { number, reply });
                     }
                 }
+                Some(reason) = self.stops.recv() => self.stop(reason),
                 // Once: the token stays cancelled, and the loop waits for the end that the agent
                 // reports.
                 () = task.cancel.cancelled(), if !cancelled => {
                     cancelled = true;
                     self.send(&ToAgent::Cancel { reason: "the agent was cancelled".to_owned() });
                 }
-                Some(text) = task.inputs.recv() => self.send(&ToAgent::Input { text }),
+                Some(text) = task.inputs.recv() => {
+                    self.sent.push(text.clone());
+                    self.send(&ToAgent::Input { text });
+                }
                 outcome = &mut ended => {
                     // The end of the process and its last lines arrive through different channels.
                     while let Ok(line) = self.lines.try_recv() {
-                        if let Some(end) = self.take(line, progress, reporter) {
+                        if let Some(end) = self.take(line, &task.inputs, progress, reporter) {
                             return end;
                         }
                     }

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::conversation::follow;
 use super::lines::{AgentReply, AgentRequest, FromAgent, PARENT_ENDED, ToAgent, encode};
+use crate::task::TaskInputs;
 
 type WriteLine = dyn Fn(&[u8]) + Send + Sync;
 
@@ -161,37 +162,40 @@ pub async fn serve_agent(
 ) -> Result<(), SessionError> {
     let output = requests.output.clone();
     output.send(&FromAgent::Opened);
-    let (inputs, mut received) = mpsc::unbounded_channel();
     let mut ending: Option<String> = None;
     while ending.is_none() {
         let text = match lines.recv().await {
             Some(ToAgent::Prompt { text }) => text,
-            Some(ToAgent::Input { text }) => {
-                // It arrived after the turn; the next one gets it.
-                drop(inputs.send(text));
-                continue;
-            }
             Some(ToAgent::Close { reason }) => {
                 ending = Some(reason);
                 continue;
             }
-            Some(ToAgent::Start { .. } | ToAgent::Cancel { .. } | ToAgent::Reply { .. }) => {
-                continue;
-            }
+            // A follow-up that arrives after the turn was not counted as taken: the parent sends it again,
+            // as a prompt.
+            Some(
+                ToAgent::Start { .. }
+                | ToAgent::Input { .. }
+                | ToAgent::Cancel { .. }
+                | ToAgent::Reply { .. },
+            ) => continue,
             None => {
                 ending = Some(PARENT_ENDED.to_owned());
                 continue;
             }
         };
         let cancel = CancellationToken::new();
+        let (inputs, mut arrived) = (TaskInputs::default(), 0);
         let on_event = |event: &Arc<_>| output.send(&FromAgent::event(event));
-        let mut turn = std::pin::pin!(follow(session, text, &mut received, &cancel, on_event));
+        let mut turn = std::pin::pin!(follow(session, text, &inputs, &cancel, on_event));
         let finished = loop {
             tokio::select! {
                 finished = &mut turn => break finished,
                 // After the end of the input `recv` returns at once, again and again.
                 line = lines.recv(), if ending.is_none() => match line {
-                    Some(ToAgent::Input { text }) => drop(inputs.send(text)),
+                    Some(ToAgent::Input { text }) => {
+                        arrived += 1;
+                        inputs.send(text);
+                    }
                     Some(ToAgent::Reply { number, reply }) => requests.take(number, reply),
                     Some(ToAgent::Cancel { .. }) => cancel.cancel(),
                     Some(ToAgent::Close { reason }) => {
@@ -206,7 +210,8 @@ pub async fn serve_agent(
                 },
             }
         };
-        output.send(&FromAgent::Ended { finished: Box::new(finished) });
+        let taken = arrived - inputs.take().len();
+        output.send(&FromAgent::Ended { finished: Box::new(finished), taken });
     }
     session.shutdown(ending.unwrap_or_default()).await
 }

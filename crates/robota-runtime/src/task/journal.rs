@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use robota_core::event::Event;
+use robota_core::task::{TaskState, TaskUsage};
 
 /// Records the changes of tasks. A change is recorded before it is published.
 #[async_trait]
@@ -11,6 +12,12 @@ pub trait TaskJournal: Send + Sync {
     /// # Errors
     /// If they cannot be written; the text is for people.
     async fn record(&self, events: Vec<Event>) -> Result<(), String>;
+
+    /// Returns what the model calls of a task used that an earlier process did not record the end of:
+    /// the journal of an agent's own session has them. Nothing by default.
+    async fn used(&self, _: &TaskState) -> Vec<TaskUsage> {
+        Vec::new()
+    }
 }
 
 /// Records nothing, for tasks without a session.

@@ -11,10 +11,11 @@ use robota_core::task::{
     TaskErrorCategory, TaskFinished, TaskKind, TaskMode, TaskPlace, TaskState, TaskStatus, Tasks,
     WaitPolicy,
 };
-use tokio::sync::{broadcast, mpsc, watch};
+use tokio::sync::{broadcast, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::error::TaskManagerError;
+use super::inputs::TaskInputs;
 use super::journal::TaskJournal;
 use super::limits::TaskLimits;
 use super::log::{LogPage, MemoryLogs, TaskLogs};
@@ -107,6 +108,8 @@ pub(crate) struct Inner {
     /// Made for the first subscriber: a channel with all its slots takes more memory than the rest of an
     /// idle session.
     events: OnceLock<broadcast::Sender<TaskEvent>>,
+    /// The same without text.
+    changes: OnceLock<broadcast::Sender<TaskEvent>>,
     root: CancellationToken,
     foreground: ForegroundCalls,
 }
@@ -115,8 +118,12 @@ pub(crate) struct Registry {
     pub(crate) tasks: Tasks,
     slots: Slots,
     waiting: HashMap<TaskId, Start>,
-    live: HashMap<TaskId, Live>,
+    /// Cancels the tasks that run.
+    live: HashMap<TaskId, CancellationToken>,
+    inputs: HashMap<TaskId, TaskInputs>,
     states: HashMap<TaskId, watch::Sender<TaskState>>,
+    /// The tasks whose creation is being recorded, and whether they were cancelled meanwhile.
+    starting: HashMap<TaskId, bool>,
     pub(crate) groups: HashMap<GroupId, watch::Sender<GroupStatus>>,
     /// The highest number of a command. Closed tasks are not in the list, and their ids are not given
     /// again.
@@ -124,10 +131,39 @@ pub(crate) struct Registry {
     closed: bool,
 }
 
-/// What the manager needs of a running task: to cancel it, and to send to it.
-pub(super) struct Live {
-    pub(super) cancel: CancellationToken,
-    pub(super) inputs: mpsc::UnboundedSender<String>,
+/// Cancels tasks when it is dropped, because their caller no longer waits for them.
+#[must_use = "the tasks are cancelled when it is dropped"]
+pub struct CancelOnDrop(Option<(TaskManager, Vec<TaskId>)>);
+
+impl CancelOnDrop {
+    fn of(manager: &TaskManager, tasks: Vec<TaskId>) -> Self {
+        Self(Some((manager.clone(), tasks)))
+    }
+
+    /// Adds a task.
+    pub fn push(&mut self, task: TaskId) {
+        if let Some((_, tasks)) = &mut self.0 {
+            tasks.push(task);
+        }
+    }
+
+    /// Lets the tasks continue without this guard.
+    pub fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        let Some((manager, tasks)) = self.0.take() else { return };
+        // Without a runtime nothing runs any more that could be cancelled.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        for task in tasks {
+            let manager = manager.clone();
+            // A destructor cannot wait; the manager records the end on its own.
+            drop(runtime.spawn(async move { drop(manager.cancel(&task).await) }));
+        }
+    }
 }
 
 impl TaskManager {
@@ -144,7 +180,9 @@ impl TaskManager {
             slots: Slots::new(limits.into()),
             waiting: HashMap::new(),
             live: HashMap::new(),
+            inputs: HashMap::new(),
             states: HashMap::new(),
+            starting: HashMap::new(),
             groups: HashMap::new(),
             commands: 0,
             closed: false,
@@ -157,6 +195,7 @@ impl TaskManager {
             attached: CancellationToken::new(),
             registry: Mutex::new(registry),
             events: OnceLock::new(),
+            changes: OnceLock::new(),
             root: root.clone(),
             foreground: ForegroundCalls::default(),
         };
@@ -167,7 +206,7 @@ impl TaskManager {
     /// ended are recorded as interrupted; returns them.
     pub async fn attach(&self, journal: Arc<dyn TaskJournal>, tasks: Tasks) -> Vec<TaskState> {
         let inner = &self.inner;
-        let open: Vec<TaskId> = {
+        let open: Vec<TaskState> = {
             let mut registry = inner.lock();
             for state in tasks.tasks.values() {
                 registry.states.insert(state.task.clone(), watch::Sender::new(state.clone()));
@@ -177,14 +216,17 @@ impl TaskManager {
             }
             registry.tasks = tasks;
             let open = registry.tasks.tasks.values().filter(|task| !task.status.is_terminal());
-            open.map(|task| task.task.clone()).collect()
+            open.cloned().collect()
         };
-        let _ = inner.journal.set(journal);
+        let _ = inner.journal.set(journal.clone());
         let mut interrupted = Vec::new();
-        for task in open {
+        for state in open {
+            let usage = journal.used(&state).await;
+            let task = state.task;
             let text = "the process that ran it ended";
             let error = TaskError::new(TaskErrorCategory::Interrupted, text);
-            let end = TaskChange::Finished(TaskFinished::failed(error));
+            let end = TaskFinished { usage, ..TaskFinished::failed(error) };
+            let end = TaskChange::Finished(end);
             if let Err(error) = inner.change(&task, end).await {
                 // The next process finds it open again.
                 tracing::warn!(%task, %error, "an interrupted task could not be recorded");
@@ -197,11 +239,32 @@ impl TaskManager {
         interrupted
     }
 
-    /// Creates a task. It starts as soon as a slot is free.
+    /// Creates a task. It starts as soon as a slot is free. If this future is dropped, the task is
+    /// cancelled.
     ///
     /// # Errors
     /// If it cannot be started here, or not be recorded.
     pub async fn spawn(&self, request: TaskRequest) -> Result<TaskId, TaskManagerError> {
+        let manager = self.clone();
+        // In a task of its own: a caller that is dropped in the middle would leave a task that is
+        // recorded and never runs. What it returns to a dropped caller is dropped, and cancels.
+        let started = tokio::spawn(async move {
+            let task = manager.create(request).await?;
+            let guard = manager.cancel_on_drop([task.clone()]);
+            Ok((task, guard))
+        });
+        // The task ends without a result only with the runtime.
+        let (task, guard) = started.await.unwrap_or(Err(TaskManagerError::Closed))?;
+        guard.disarm();
+        Ok(task)
+    }
+
+    /// Returns a guard that cancels these tasks when it is dropped.
+    pub fn cancel_on_drop(&self, tasks: impl IntoIterator<Item = TaskId>) -> CancelOnDrop {
+        CancelOnDrop::of(self, tasks.into_iter().collect())
+    }
+
+    async fn create(&self, request: TaskRequest) -> Result<TaskId, TaskManagerError> {
         let inner = &self.inner;
         // Before the tasks of the journal are known, a new id could be one that the journal already
         // has.
@@ -226,35 +289,50 @@ impl TaskManager {
             let at = inner.options.clock.now();
             let _ = registry.tasks.apply(&task, &spawned, at);
             registry.free_dropped(&*inner.options.logs);
+            // It is in the list from now on, so it can be waited for and cancelled.
+            if let Some(state) = registry.tasks.tasks.get(&task).cloned() {
+                registry.states.insert(task.clone(), watch::Sender::new(state));
+            }
+            registry.starting.insert(task.clone(), false);
             task
         };
         let event = TaskChanged { task: task.clone(), change: spawned.clone() };
         if let Err(message) = inner.record(vec![event.into()]).await {
             // It was never recorded, so no later process would know of it either.
-            inner.lock().tasks.tasks.shift_remove(&task);
+            let mut registry = inner.lock();
+            registry.tasks.tasks.shift_remove(&task);
+            registry.states.remove(&task);
+            registry.starting.remove(&task);
             return Err(TaskManagerError::Journal(message));
         }
         // Recorded first, started second: after a crash the journal names every task that may have
         // run.
         let (limits, group) = (request.limits.clone(), request.group.clone());
         let limits = limits.unwrap_or_else(|| TaskLimits::of(kind));
-        let start = Start { runner, limits, call: request.call, work: request.work };
-        let state = {
+        let inputs = TaskInputs::default();
+        if !request.work.takes_input() {
+            // What is sent to it is an error, and not lost.
+            inputs.close();
+        }
+        let (call, work) = (request.call, request.work);
+        let start = Start { runner, limits, call, work, inputs: inputs.clone() };
+        let (state, cancelled, closed) = {
             let mut registry = inner.lock();
+            let cancelled = registry.starting.remove(&task).unwrap_or(false);
             let Some(state) = registry.tasks.tasks.get(&task).cloned() else {
                 return Err(TaskManagerError::Closed);
             };
-            registry.states.insert(task.clone(), watch::Sender::new(state.clone()));
+            registry.inputs.insert(task.clone(), inputs);
             registry.waiting.insert(task.clone(), start);
             // After `waiting` has it: a slot that becomes free takes the task at once.
             registry.slots.add(task.clone(), kind, group);
-            state
+            (state, cancelled, registry.closed)
         };
         inner.publish(TaskEvent::Changed { state: Box::new(state), change: Box::new(spawned) });
-        if inner.lock().closed {
-            // The shutdown did not see it.
+        if cancelled || closed {
+            // The cancellation, or the shutdown, came before there was anything to end.
             let _ = self.cancel(&task).await;
-            return Err(TaskManagerError::Closed);
+            return if closed { Err(TaskManagerError::Closed) } else { Ok(task) };
         }
         inner.start_ready();
         Ok(task)
@@ -304,8 +382,10 @@ impl TaskManager {
             let withdrawn = registry.slots.withdraw(task);
             if withdrawn {
                 registry.waiting.remove(task);
-            } else if let Some(live) = registry.live.get(task) {
-                live.cancel.cancel();
+            } else if let Some(cancel) = registry.live.get(task) {
+                cancel.cancel();
+            } else if let Some(cancelled) = registry.starting.get_mut(task) {
+                *cancelled = true;
             }
             withdrawn
         };
@@ -327,20 +407,18 @@ impl TaskManager {
         self.inner.change(task, TaskChange::Closed).await
     }
 
-    /// Sends text to a running task: a follow-up to an agent, or input to a process.
+    /// Sends text to a task: a follow-up to an agent, or input to a process. A task that waits for its
+    /// slot receives it when it starts.
     ///
     /// # Errors
-    /// If there is no such task, or it does not run.
+    /// If there is no such task, it has ended, or it takes no input any more.
     pub fn send(&self, task: &TaskId, text: impl Into<String>) -> Result<(), TaskManagerError> {
         let status = self.get(task)?.status;
-        let ended = || TaskManagerError::Ended { task: task.clone(), status };
         if status.is_terminal() {
-            return Err(ended());
+            return Err(TaskManagerError::Ended { task: task.clone(), status });
         }
-        let registry = self.inner.lock();
-        let live =
-            registry.live.get(task).ok_or_else(|| TaskManagerError::NoInput(task.clone()))?;
-        live.inputs.send(text.into()).map_err(|_| TaskManagerError::NoInput(task.clone()))
+        let taken = self.inner.lock().inputs.get(task).is_some_and(|it| it.send(text.into()));
+        if taken { Ok(()) } else { Err(TaskManagerError::NoInput(task.clone())) }
     }
 
     /// Reads the text that a task wrote, from an offset on.
@@ -387,6 +465,13 @@ impl TaskManager {
     #[must_use]
     pub fn subscribe(&self) -> broadcast::Receiver<TaskEvent> {
         self.inner.events.get_or_init(|| broadcast::channel(EVENTS).0).subscribe()
+    }
+
+    /// Does the same as [`subscribe`](Self::subscribe), without text: a task that writes much cannot make
+    /// a slow subscriber lose the start or the end of another one.
+    #[must_use]
+    pub fn subscribe_changes(&self) -> broadcast::Receiver<TaskEvent> {
+        self.inner.changes.get_or_init(|| broadcast::channel(EVENTS).0).subscribe()
     }
 
     /// Records that the end of a task is reported to the model. Returns false if it already was.
@@ -445,6 +530,11 @@ impl Inner {
 
     /// Passes an event to the subscribers.
     pub(super) fn publish(&self, event: TaskEvent) {
+        if let Some(changes) =
+            self.changes.get().filter(|_| !matches!(event, TaskEvent::Text { .. }))
+        {
+            let _ = changes.send(event.clone());
+        }
         if let Some(events) = self.events.get() {
             // Fails only without subscribers.
             let _ = events.send(event);
@@ -513,6 +603,7 @@ impl Inner {
         {
             let mut registry = self.lock();
             registry.live.remove(task);
+            registry.inputs.remove(task);
             // Before the end is published: a caller that waits for it may start the next task at
             // once.
             registry.slots.free(task);
@@ -525,7 +616,7 @@ impl Inner {
     /// Starts the tasks that have a slot.
     pub(super) fn start_ready(self: &Arc<Self>) {
         loop {
-            let (task, start, live) = {
+            let (task, start, cancel) = {
                 let mut registry = self.lock();
                 let Some(task) = registry.slots.take_next() else { return };
                 // The task was cancelled while it waited.
@@ -533,13 +624,11 @@ impl Inner {
                     registry.slots.free(&task);
                     continue;
                 };
-                let (inputs, receiver) = mpsc::unbounded_channel();
-                let live = Live { cancel: self.root.child_token(), inputs };
-                let cancel = live.cancel.clone();
-                registry.live.insert(task.clone(), live);
-                (task, start, (cancel, receiver))
+                let cancel = self.root.child_token();
+                registry.live.insert(task.clone(), cancel.clone());
+                (task, start, cancel)
             };
-            drop(tokio::spawn(supervise(self.clone(), task, start, live)));
+            drop(tokio::spawn(supervise(self.clone(), task, start, cancel)));
         }
     }
 
@@ -563,6 +652,13 @@ impl Inner {
         drop(registry);
         self.publish(TaskEvent::Group { state: Box::new(state), change });
         recorded.map_err(TaskManagerError::Journal)
+    }
+
+    /// Removes a group that was not recorded.
+    pub(crate) fn remove_group(&self, group: &GroupId) {
+        let mut registry = self.lock();
+        registry.tasks.groups.shift_remove(group);
+        registry.groups.remove(group);
     }
 
     /// Completes the groups of an earlier process, which may have ended between two records: adds tasks

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use robota_core::task::{
     TaskError, TaskErrorCategory, TaskFinished, TaskKind, TaskPlace, TaskStatus,
 };
-use robota_exec::{CommandSpec, ExecError, Exit, OutputSink, Running, Stdin, Supervisor};
+use robota_exec::{CommandSpec, ExecError, Exit, OutputSink, Running, Supervisor};
 use tokio::sync::oneshot;
 
 use super::runner::{TaskJob, TaskReporter, TaskRunner, TaskWork};
@@ -55,26 +55,21 @@ impl TaskRunner for ProcessTasks {
         TaskKind::Process
     }
 
-    async fn run(&self, mut job: TaskJob, reporter: TaskReporter) -> TaskFinished {
+    async fn run(&self, job: TaskJob, reporter: TaskReporter) -> TaskFinished {
         let TaskWork::Process(work) = job.work else {
             let text = "a process was expected";
             return TaskFinished::failed(TaskError::new(TaskErrorCategory::Start, text));
         };
-        let (running, takes_input, mut follow) = match work.program {
+        let (running, mut follow) = match work.program {
             // Its log has what it wrote so far.
-            ProcessProgram::Running(running) => (running, false, Some(0)),
+            ProcessProgram::Running(running) => (running, Some(0)),
             ProcessProgram::Start { spec, started } => {
-                let takes_input = spec.stdin == Stdin::Open;
                 match self.start(*spec, started, &reporter).await {
-                    Ok(running) => (running, takes_input, None),
+                    Ok(running) => (running, None),
                     Err(error) => return TaskFinished::failed(error),
                 }
             }
         };
-        if !takes_input {
-            // What is sent to it is an error, and not lost.
-            job.inputs.close();
-        }
         let pid = running.process().map(|process| process.pid);
         reporter.placed(TaskPlace { pid, ..TaskPlace::default() });
         let mut ended = std::pin::pin!(running.ended());

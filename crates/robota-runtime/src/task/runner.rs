@@ -7,17 +7,23 @@ use robota_core::event::Envelope;
 use robota_core::ids::{CallId, GroupId, Ids, TaskId};
 use robota_core::task::{
     TaskChange, TaskError, TaskErrorCategory, TaskFinished, TaskKind, TaskMode, TaskPlace,
-    TaskQuestion, TaskSpawned,
+    TaskQuestion, TaskSpawned, TaskUsage,
 };
+use robota_exec::Stdin;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use super::inputs::TaskInputs;
 use super::limits::TaskLimits;
-use super::process::ProcessWork;
+use super::process::{ProcessProgram, ProcessWork};
 use crate::subagent::AgentWork;
 
 /// The most characters of the input that are recorded.
 const MAX_INPUT_CHARS: usize = 400;
+
+/// The most characters of the label that are recorded: a command without a description is its own
+/// label.
+const MAX_LABEL_CHARS: usize = 200;
 
 /// The most text that waits to be logged. A process that writes faster than the disk loses the rest.
 const MAX_PENDING: usize = 8 * 1024 * 1024;
@@ -38,6 +44,18 @@ impl TaskWork {
         match self {
             Self::Agent(_) => TaskKind::Agent,
             Self::Process(_) => TaskKind::Process,
+        }
+    }
+
+    /// Returns whether text can be sent to it while it runs.
+    pub(super) fn takes_input(&self) -> bool {
+        match self {
+            Self::Agent(_) => true,
+            Self::Process(work) => match &work.program {
+                ProcessProgram::Start { spec, .. } => spec.stdin == Stdin::Open,
+                // The call that waited for it started it without an input.
+                ProcessProgram::Running(_) => false,
+            },
         }
     }
 }
@@ -100,7 +118,7 @@ impl TaskRequest {
         TaskSpawned {
             kind: self.work.kind(),
             mode: self.mode,
-            label: self.label.clone(),
+            label: self.label.chars().take(MAX_LABEL_CHARS).collect(),
             depth: self.depth,
             call: self.call.clone(),
             group: self.group.clone(),
@@ -122,7 +140,7 @@ pub struct TaskJob {
     /// returns.
     pub cancel: CancellationToken,
     /// What users and agents send to the task.
-    pub inputs: mpsc::UnboundedReceiver<String>,
+    pub inputs: TaskInputs,
     /// Makes the ids of what the task creates.
     pub ids: Arc<dyn Ids>,
 }
@@ -152,6 +170,8 @@ pub(super) enum TaskReport {
     Intent(TaskPlace, oneshot::Sender<Result<(), String>>),
     /// An event of the agent's own session, for subscribers.
     AgentEvent(Arc<Envelope>),
+    /// What the model calls of the task used so far.
+    Usage(Vec<TaskUsage>),
 }
 
 /// Text that was reported and is not logged yet.
@@ -252,6 +272,12 @@ impl TaskReporter {
     /// Reports an event of the agent's own session to subscribers. It is in that session's journal.
     pub fn agent_event(&self, envelope: Arc<Envelope>) {
         let _ = self.reports.send(TaskReport::AgentEvent(envelope));
+    }
+
+    /// Reports what the model calls of the task used so far, for the case that its runner is dropped
+    /// before it returns the end.
+    pub fn used(&self, usage: Vec<TaskUsage>) {
+        let _ = self.reports.send(TaskReport::Usage(usage));
     }
 
     fn send(&self, change: TaskChange) {

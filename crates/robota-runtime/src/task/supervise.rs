@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use robota_core::ids::{CallId, TaskId};
 use robota_core::task::{
-    TaskChange, TaskError, TaskErrorCategory, TaskFinished, TaskPlace, TaskStatus, TimeoutReason,
+    TaskChange, TaskError, TaskErrorCategory, TaskFinished, TaskPlace, TaskStatus, TaskUsage,
+    TimeoutReason,
 };
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::inputs::TaskInputs;
 use super::limits::{TaskLimits, Watchdog, describe};
 use super::manager::{Inner, TaskEvent};
 use super::runner::{PendingText, TaskJob, TaskReport, TaskReporter, TaskRunner, TaskWork};
@@ -26,6 +27,7 @@ pub(super) struct Start {
     pub(super) limits: TaskLimits,
     pub(super) call: Option<CallId>,
     pub(super) work: TaskWork,
+    pub(super) inputs: TaskInputs,
 }
 
 /// Why a task is ended.
@@ -34,16 +36,24 @@ enum Ending {
     Limit(TimeoutReason),
 }
 
+/// What is known of a task while it runs.
+struct Watched {
+    watchdog: Watchdog,
+    /// What its model calls used so far.
+    usage: Vec<TaskUsage>,
+}
+
 pub(super) async fn supervise(
     manager: Arc<Inner>,
     task: TaskId,
     start: Start,
-    (cancel, inputs): (CancellationToken, mpsc::UnboundedReceiver<String>),
+    cancel: CancellationToken,
 ) {
-    let Start { runner, limits, call, work } = start;
+    let Start { runner, limits, call, work, inputs } = start;
     begin(&manager, &task).await;
     let (reporter, text, mut reports) = TaskReporter::new();
-    let mut watchdog = Watchdog::new(limits, Instant::now());
+    let mut watched =
+        Watched { watchdog: Watchdog::new(limits, Instant::now()), usage: Vec::new() };
     // Not a child of `cancel`: the manager first notes why the task ends, and then cancels it.
     let job_cancel = CancellationToken::new();
     let ids = manager.options.ids.clone();
@@ -56,14 +66,14 @@ pub(super) async fn supervise(
     let mut ending: Option<Ending> = None;
     let mut give_up: Option<Instant> = None;
     let ended = loop {
-        let limit = watchdog.deadline().filter(|_| ending.is_none());
+        let limit = watched.watchdog.deadline().filter(|_| ending.is_none());
         let deadline = give_up.or(limit.map(|(at, _)| at));
         tokio::select! {
             // Reports come before the end: a task that is done has sent all of them.
             biased;
-            Some(report) = reports.recv() => observe(&manager, &task, &mut watchdog, report).await,
+            Some(report) = reports.recv() => observe(&manager, &task, &mut watched, report).await,
             () = text.more.notified() => {
-                let exceeded = take_text(&manager, &task, &mut watchdog, &text).await;
+                let exceeded = take_text(&manager, &task, &mut watched.watchdog, &text).await;
                 if let (Some(reason), None) = (exceeded, &ending) {
                     ending = Some(Ending::Limit(reason));
                 }
@@ -85,19 +95,21 @@ pub(super) async fn supervise(
     run.shutdown().await;
     // Process the last reports before the end is recorded.
     while let Ok(report) = reports.try_recv() {
-        observe(&manager, &task, &mut watchdog, report).await;
+        observe(&manager, &task, &mut watched, report).await;
     }
-    take_text(&manager, &task, &mut watchdog, &text).await;
+    take_text(&manager, &task, &mut watched.watchdog, &text).await;
+    let dropped = |text: String| {
+        // What the runner would have returned: what it used, and its worktree, which exists until the
+        // runner says that it was removed.
+        let worktree = manager.lock().tasks.tasks.get(&task).and_then(|it| it.worktree.clone());
+        let usage = watched.usage.clone();
+        let error = TaskError::new(TaskErrorCategory::Crash, text);
+        TaskFinished { worktree, usage, ..TaskFinished::failed(error) }
+    };
     let end = match ended {
         Some(Ok(end)) => end,
-        Some(Err(error)) => {
-            let text = format!("it crashed: {error}");
-            TaskFinished::failed(TaskError::new(TaskErrorCategory::Crash, text))
-        }
-        None => TaskFinished::failed(TaskError::new(
-            TaskErrorCategory::Crash,
-            "it did not end after it was cancelled, and was dropped",
-        )),
+        Some(Err(error)) => dropped(format!("it crashed: {error}")),
+        None => dropped("it did not end after it was cancelled, and was dropped".to_owned()),
     };
     manager.finish(&task, with_cause(end, ending)).await;
 }
@@ -120,8 +132,9 @@ async fn begin(manager: &Inner, task: &TaskId) {
 }
 
 /// Takes a report of the runner.
-async fn observe(manager: &Inner, task: &TaskId, watchdog: &mut Watchdog, report: TaskReport) {
+async fn observe(manager: &Inner, task: &TaskId, watched: &mut Watched, report: TaskReport) {
     let now = Instant::now();
+    let watchdog = &mut watched.watchdog;
     let change = match report {
         TaskReport::Change(change) => change,
         TaskReport::Intent(place, recorded) => {
@@ -134,6 +147,10 @@ async fn observe(manager: &Inner, task: &TaskId, watchdog: &mut Watchdog, report
         TaskReport::AgentEvent(envelope) => {
             watchdog.active(now);
             manager.publish(TaskEvent::Agent { task: task.clone(), envelope });
+            return;
+        }
+        TaskReport::Usage(usage) => {
+            watched.usage = usage;
             return;
         }
     };

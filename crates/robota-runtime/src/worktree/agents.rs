@@ -128,6 +128,39 @@ impl Place {
     }
 }
 
+/// The worktree of an agent that runs. If the runner is dropped, because the agent did not end in time,
+/// the worktree is kept and unlocked: it can be looked at and removed, though this process still runs.
+struct HeldWorktree {
+    agents: WorktreeAgents,
+    place: Option<Place>,
+}
+
+impl HeldWorktree {
+    /// Removes the worktree or keeps it. Returns it if it was kept, and why.
+    async fn settle(mut self) -> Option<(TaskWorktree, Vec<String>)> {
+        let (agents, place) = (self.agents.clone(), self.place.take()?);
+        let described = place.described();
+        // In a task of its own: in a large repository git may need more time than a cancelled task has,
+        // and a removal that has begun must not stop in the middle.
+        let settled = tokio::spawn(async move { agents.settle(&place).await }).await;
+        settled.unwrap_or_else(|error| Some((described, vec![error.to_string()])))
+    }
+}
+
+impl Drop for HeldWorktree {
+    fn drop(&mut self) {
+        let Some(place) = self.place.take() else { return };
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let agents = self.agents.clone();
+        drop(runtime.spawn(async move {
+            match place {
+                Place::Git(worktree) => agents.worktrees.unlock(&worktree).await,
+                Place::OfHook(_) => drop(agents.settle(&place).await),
+            }
+        }));
+    }
+}
+
 #[async_trait]
 impl TaskRunner for WorktreeAgents {
     fn kind(&self) -> TaskKind {
@@ -154,12 +187,13 @@ impl TaskRunner for WorktreeAgents {
         if let TaskWork::Agent(work) = &mut job.work {
             work.cwd = Some(place.cwd());
         }
+        let held = HeldWorktree { agents: self.clone(), place: Some(place) };
         // A panic must not leave the worktree behind.
         let ran = AssertUnwindSafe(self.inner.run(job, reporter.clone())).catch_unwind().await;
         let mut end = ran.unwrap_or_else(|_| {
             TaskFinished::failed(TaskError::new(TaskErrorCategory::Crash, "it crashed"))
         });
-        if let Some((kept, reasons)) = self.settle(&place).await {
+        if let Some((kept, reasons)) = held.settle().await {
             reporter.text(&format!("\n[kept {}: {}]\n", kept.path, reasons.join(", ")));
             end.worktree = Some(kept);
         }

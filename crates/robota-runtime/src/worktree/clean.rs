@@ -1,8 +1,8 @@
 //! Finds what would be lost with a worktree.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::{Worktree, WorktreeError, Worktrees};
+use super::{Worktree, WorktreeError, Worktrees, listing};
 
 /// Something that would be lost, or whose loss cannot be ruled out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +17,9 @@ pub enum Change {
     Submodule(String),
     /// A merge, rebase or the like has begun.
     Operation(String),
+    /// Other worktrees of the repository are in its folder. They are in folders that git ignores, so
+    /// that their files are not among the untracked ones.
+    Worktrees(usize),
 }
 
 impl std::fmt::Display for Change {
@@ -29,6 +32,8 @@ impl std::fmt::Display for Change {
             Self::Commits => write!(f, "commits"),
             Self::Submodule(name) => write!(f, "the submodule {name}"),
             Self::Operation(name) => write!(f, "an unfinished {name}"),
+            Self::Worktrees(1) => write!(f, "another worktree in it"),
+            Self::Worktrees(inner) => write!(f, "{inner} other worktrees in it"),
         }
     }
 }
@@ -100,7 +105,22 @@ impl Worktrees {
                 changes.push(Change::Operation(name.to_owned()));
             }
         }
+        let inner = self.inner_worktrees(path).await?.len();
+        if inner > 0 {
+            changes.push(Change::Worktrees(inner));
+        }
         Ok(changes)
+    }
+
+    /// Returns the worktrees whose folders are in the folder of another one, which are
+    /// removed together with it.
+    pub(super) async fn inner_worktrees(&self, path: &Path) -> Result<Vec<PathBuf>, WorktreeError> {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let outer = real(path);
+        let listed = self.git(path, &listing::LIST).await?;
+        let all = listing::records(&listed).map(|record| real(&record.path));
+        // One whose folder is gone has nothing to lose.
+        Ok(all.filter(|it| *it != outer && it.starts_with(&outer) && it.is_dir()).collect())
     }
 
     /// Counts the files whose changes git was told not to look for.

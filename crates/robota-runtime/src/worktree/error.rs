@@ -46,6 +46,14 @@ pub enum WorktreeError {
         /// What would be lost.
         changes: Vec<String>,
     },
+    /// Other worktrees are in the folder of the worktree; their files would be lost with it.
+    #[error("{} has other worktrees in it ({}); remove those first", path.display(), shown(inner))]
+    HasWorktrees {
+        /// The folder of the worktree, which stays.
+        path: PathBuf,
+        /// The folders of those in it.
+        inner: Vec<PathBuf>,
+    },
     /// A running process uses the worktree.
     #[error("{} is used by a running agent (process {pid})", path.display())]
     InUse {
@@ -59,6 +67,10 @@ pub enum WorktreeError {
     Refused(String),
 }
 
+fn shown(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
 impl Diagnose for WorktreeError {
     fn kind(&self) -> ErrorKind {
         match self {
@@ -66,6 +78,7 @@ impl Diagnose for WorktreeError {
             | Self::NoCommit(_)
             | Self::Unknown(_)
             | Self::HasChanges { .. }
+            | Self::HasWorktrees { .. }
             | Self::InUse { .. }
             | Self::Refused(_) => ErrorKind::Validation,
             Self::Git { .. } => ErrorKind::ToolExecution,

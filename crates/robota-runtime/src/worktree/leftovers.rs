@@ -3,6 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
+use robota_core::process::ProcessIdentity;
+use robota_exec::reaper;
+
 use super::{BRANCH, INDEX, WorktreeError, Worktrees};
 
 impl Worktrees {
@@ -60,8 +63,37 @@ fn remove_indexes(folder: &Path) {
     }
 }
 
-/// Returns whether a process runs; true on systems without `/proc`.
-pub(super) fn is_alive(pid: u32) -> bool {
+/// The first word of the reasons with which this program locks worktrees.
+const LOCK: &str = "robota";
+
+/// Returns the reason with which this process locks a worktree. Later processes find out from it whether
+/// this one still runs: its id alone would name another process after a reboot or in another container.
+pub(super) fn lock_reason() -> String {
+    match reaper::own_identity() {
+        Some(ProcessIdentity { pid, start_time, boot_id }) => {
+            format!("{LOCK} {pid} {start_time} {boot_id}")
+        }
+        None => format!("{LOCK} {}", std::process::id()),
+    }
+}
+
+/// Returns the id of the process that a lock names, if it still runs.
+pub(super) fn locked_by(reason: &str) -> Option<u32> {
+    let mut words = reason.split_whitespace();
+    let pid = words.next().filter(|word| *word == LOCK).and_then(|_| words.next()?.parse().ok())?;
+    let alive = match (words.next().and_then(|word| word.parse().ok()), words.next()) {
+        (Some(start_time), Some(boot_id)) => {
+            let boot_id = boot_id.to_owned();
+            reaper::is_alive(&ProcessIdentity { pid, start_time, boot_id })
+        }
+        // The system, or the version that made the lock, gives no more than the id.
+        _ => is_alive(pid),
+    };
+    alive.then_some(pid)
+}
+
+/// Returns whether a process has this id; true on systems without `/proc`.
+fn is_alive(pid: u32) -> bool {
     if !Path::new("/proc/self").exists() {
         return true;
     }

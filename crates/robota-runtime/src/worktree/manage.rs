@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use super::clean::Change;
-use super::leftovers::is_alive;
+use super::leftovers::locked_by;
 use super::prepare::text;
-use super::{BASE, BRANCH, Worktree, WorktreeError, Worktrees, folder};
+use super::{BASE, BRANCH, Worktree, WorktreeError, Worktrees, folder, listing};
 
 /// A worktree that this program made, with what would be lost with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,11 +37,8 @@ impl Worktrees {
     /// Removes a worktree if nothing can be lost with it.
     pub async fn settle(&self, worktree: &Worktree) -> Removed {
         let kept = |reasons| Removed::Kept { reasons };
-        let place = worktree.path.display().to_string();
-        // Unlocked first: git does not remove a locked worktree.
-        if let Err(error) = self.git(&worktree.repository, &["worktree", "unlock", &place]).await {
-            tracing::debug!(%error, "a worktree was not locked");
-        }
+        // First: git does not remove a locked worktree.
+        self.unlock(worktree).await;
         match self.changes(worktree).await {
             Err(error) => kept(vec![error.to_string()]),
             Ok(changes) if !changes.is_empty() => {
@@ -58,6 +55,14 @@ impl Worktrees {
         }
     }
 
+    /// Unlocks a worktree that no agent uses any more.
+    pub(super) async fn unlock(&self, worktree: &Worktree) {
+        let place = worktree.path.display().to_string();
+        if let Err(error) = self.git(&worktree.repository, &["worktree", "unlock", &place]).await {
+            tracing::debug!(%error, "a worktree was not locked");
+        }
+    }
+
     /// Returns the worktrees that this program made in the repository of a folder, also in earlier
     /// runs.
     ///
@@ -65,14 +70,10 @@ impl Worktrees {
     /// If the folder is in no repository.
     pub async fn list(&self, cwd: &Path) -> Result<Vec<ListedWorktree>, WorktreeError> {
         self.repository(cwd).await?;
-        let listing = self.git(cwd, &["worktree", "list", "--porcelain", "-z"]).await?;
+        let listed = self.git(cwd, &listing::LIST).await?;
         let mut found = Vec::new();
         let mut main: Option<PathBuf> = None;
-        for record in listing.split("\0\0") {
-            let field = |name: &str| {
-                record.split('\0').find_map(|line| line.trim_start_matches('\0').strip_prefix(name))
-            };
-            let Some(path) = field("worktree ").map(PathBuf::from) else { continue };
+        for listing::Record { path, branch, lock } in listing::records(&listed) {
             let main = main.get_or_insert_with(|| path.clone()).clone();
             // A worktree of a worktree is in the folder of that one.
             // The user may have worktrees of their own; those are never listed or removed.
@@ -81,14 +82,13 @@ impl Worktrees {
                 continue;
             }
             let repository = path.ancestors().nth(3).map_or(main, Path::to_owned);
-            let branch = field("branch refs/heads/").map(str::to_owned);
+            let branch = branch.map(str::to_owned);
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
             let branch = branch.unwrap_or_else(|| format!("{BRANCH}{}", name.unwrap_or_default()));
             let base = self.base(&path).await;
             let worktree = Worktree { cwd: path.clone(), path, branch, base, repository };
             let changes = self.changes(&worktree).await.map_err(|error| error.to_string());
-            let used_by = field("locked robota ").and_then(|pid| pid.trim().parse().ok());
-            let used_by = used_by.filter(|pid| is_alive(*pid));
+            let used_by = lock.and_then(locked_by);
             found.push(ListedWorktree { worktree, changes, used_by });
         }
         Ok(found)
@@ -98,7 +98,7 @@ impl Worktrees {
     /// kept in any case if it has commits.
     ///
     /// # Errors
-    /// If there is no such worktree, an agent uses it, or it has changes.
+    /// If there is no such worktree, an agent uses it, another worktree is in it, or it has changes.
     pub async fn remove(
         &self,
         cwd: &Path,
@@ -118,6 +118,11 @@ impl Worktrees {
         if let Some(pid) = found.used_by {
             return Err(WorktreeError::InUse { path, pid });
         }
+        // Neither: the force is for this worktree, and not for the work in others.
+        let inner = self.inner_worktrees(&path).await?;
+        if !inner.is_empty() {
+            return Err(WorktreeError::HasWorktrees { path, inner });
+        }
         if !force {
             return match self.settle(worktree).await {
                 Removed::Kept { reasons } => {
@@ -127,8 +132,7 @@ impl Worktrees {
             };
         }
         self.keep_commits(worktree).await?;
-        let place = text(&path)?;
-        let _ = self.git(&worktree.repository, &["worktree", "unlock", place]).await;
+        self.unlock(worktree).await;
         self.remove_folder(worktree, true).await?;
         let Worktree { repository, branch, base, .. } = worktree;
         let deleted = self.delete_branch(repository, branch, base).await;
@@ -161,7 +165,10 @@ impl Worktrees {
     /// If the folder is in no repository.
     pub async fn prune(&self, cwd: &Path) -> Result<Vec<(Worktree, Removed)>, WorktreeError> {
         let mut results = Vec::new();
-        for found in self.list(cwd).await? {
+        let mut all = self.list(cwd).await?;
+        // The inner ones first: a worktree is kept while another one is in its folder.
+        all.sort_by_key(|found| std::cmp::Reverse(found.worktree.path.components().count()));
+        for found in all {
             // A lock of a process that has ended counts as none; `list` has checked that.
             let removed = match found.used_by {
                 Some(pid) => Removed::Kept { reasons: vec![format!("process {pid} uses it")] },

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use robota_exec::Environment;
 
+use super::leftovers::lock_reason;
 use super::{BASE, BRANCH, INDEX, Worktree, WorktreeError, Worktrees, folder};
 
 /// How many names are tried if they are taken.
@@ -92,9 +93,7 @@ impl Worktrees {
     async fn add(&self, worktree: &Worktree) -> Result<(), WorktreeError> {
         let Worktree { path, branch, base, repository, .. } = worktree;
         let place = text(path)?;
-        // The process id in the reason tells a later run whether the user of the worktree still
-        // lives.
-        let reason = format!("robota {}", std::process::id());
+        let reason = lock_reason();
         let add = ["worktree", "add", "--quiet", "--lock", "--reason", &reason];
         let add = [&add[..], &["-b", branch, place, base]].concat();
         if let Err(error) = self.git(repository, &add).await {

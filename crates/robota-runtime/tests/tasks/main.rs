@@ -16,8 +16,9 @@ use robota_core::ids::{CallId, CountingIds, TaskId};
 use robota_core::state::State;
 use robota_core::task::{
     TaskError, TaskErrorCategory, TaskFinished, TaskKind, TaskMode, TaskPlace, TaskQuestion,
-    TaskState, TaskStatus, TaskWorktree, Tasks, TimeoutReason,
+    TaskState, TaskStatus, TaskUsage, TaskWorktree, Tasks, TimeoutReason,
 };
+use robota_core::usage::Usage;
 use tokio::sync::mpsc;
 
 use robota_runtime::{
@@ -39,13 +40,15 @@ pub(crate) enum Order {
     Done,
     Fail,
     Panic,
+    /// Report what a model call used.
+    Use,
     /// Ignores cancellations.
     Deaf,
 }
 
 /// Runs tasks that do what the test says.
-#[derive(Default)]
 pub(crate) struct Puppets {
+    kind: TaskKind,
     strings: Mutex<HashMap<TaskId, mpsc::UnboundedSender<Order>>>,
     pub(crate) running: Arc<AtomicUsize>,
     pub(crate) most: Arc<AtomicUsize>,
@@ -59,7 +62,17 @@ impl Drop for Counted {
     }
 }
 
+impl Default for Puppets {
+    fn default() -> Self {
+        Self::of(TaskKind::Agent)
+    }
+}
+
 impl Puppets {
+    pub(crate) fn of(kind: TaskKind) -> Self {
+        Self { kind, strings: Mutex::default(), running: Arc::default(), most: Arc::default() }
+    }
+
     pub(crate) fn order(&self, task: &TaskId, order: Order) -> bool {
         let strings = self.strings.lock().unwrap_or_else(PoisonError::into_inner);
         strings.get(task).is_some_and(|string| string.send(order).is_ok())
@@ -69,10 +82,10 @@ impl Puppets {
 #[async_trait]
 impl TaskRunner for Puppets {
     fn kind(&self) -> TaskKind {
-        TaskKind::Agent
+        self.kind
     }
 
-    async fn run(&self, mut job: TaskJob, reporter: TaskReporter) -> TaskFinished {
+    async fn run(&self, job: TaskJob, reporter: TaskReporter) -> TaskFinished {
         let now = self.running.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(now, Ordering::SeqCst);
         let _counted = Counted(self.running.clone());
@@ -85,7 +98,7 @@ impl TaskRunner for Puppets {
         loop {
             let order = tokio::select! {
                 order = orders.recv() => order,
-                input = job.inputs.recv() => input.map(Order::Say),
+                Some(input) = job.inputs.recv() => Some(Order::Say(input)),
                 () = job.cancel.cancelled(), if !deaf => {
                     return TaskFinished::new(TaskStatus::Cancelled);
                 }
@@ -120,6 +133,11 @@ impl TaskRunner for Puppets {
                     return TaskFinished::failed(error);
                 }
                 Some(Order::Panic) => panic!("a puppet panics"),
+                Some(Order::Use) => reporter.used(vec![TaskUsage {
+                    model: "m".to_owned(),
+                    usage: Usage { output_tokens: 7, ..Usage::default() },
+                    calls: 1,
+                }]),
                 Some(Order::Deaf) => deaf = true,
                 None => std::future::pending().await,
             }
@@ -162,21 +180,26 @@ impl Recorded {
 pub(crate) struct Stage {
     pub(crate) manager: TaskManager,
     pub(crate) puppets: Arc<Puppets>,
+    /// Those that run commands.
+    pub(crate) commands: Arc<Puppets>,
     pub(crate) journal: Arc<Recorded>,
 }
 
 pub(crate) async fn stage(agents: usize) -> Stage {
     let puppets = Arc::new(Puppets::default());
+    let commands = Arc::new(Puppets::of(TaskKind::Process));
     let options = TaskManagerOptions {
         agents,
+        processes: agents,
         ids: Arc::new(CountingIds::default()),
         clock: Arc::new(SystemClock),
         ..TaskManagerOptions::default()
     };
-    let manager = TaskManager::new(options, [puppets.clone() as Arc<dyn TaskRunner>]);
+    let runners = [puppets.clone(), commands.clone()].map(|it| it as Arc<dyn TaskRunner>);
+    let manager = TaskManager::new(options, runners);
     let journal = Arc::new(Recorded::default());
     manager.attach(journal.clone(), Tasks::default()).await;
-    Stage { manager, puppets, journal }
+    Stage { manager, puppets, commands, journal }
 }
 
 pub(crate) fn request() -> TaskRequest {
@@ -184,7 +207,21 @@ pub(crate) fn request() -> TaskRequest {
     TaskRequest::new(TaskWork::Agent(Box::new(work)), "work")
 }
 
+/// Returns the request of a command.
+pub(crate) fn command() -> TaskRequest {
+    let spec = robota_exec::CommandSpec::new("true", "/");
+    let command = "true".to_owned();
+    let program = ProcessProgram::Start { spec: Box::new(spec), started: None };
+    let work = robota_runtime::ProcessWork { command, program };
+    TaskRequest::new(TaskWork::Process(Box::new(work)), "true")
+}
+
 impl Stage {
+    /// Returns the puppets that run a task.
+    pub(crate) fn puppets_of(&self, task: &TaskId) -> &Puppets {
+        if task.as_str().starts_with("bash_") { &self.commands } else { &self.puppets }
+    }
+
     /// Waits until the puppet of a task can be ordered.
     async fn order(&self, task: &TaskId, order: Order) {
         while !self.puppets.order(task, order.clone()) {
@@ -268,6 +305,141 @@ async fn a_task_that_does_not_listen_is_dropped() {
     let state = stage.manager.cancel(&task).await.unwrap();
     assert_eq!(state.status, TaskStatus::Cancelled);
     assert_eq!(stage.puppets.running.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_03_what_a_dropped_task_used_and_its_worktree_are_in_its_end() {
+    let stage = stage(2).await;
+    for order in [Order::Deaf, Order::Panic] {
+        let task = stage.manager.spawn(request()).await.unwrap();
+        for first in [Order::Use, Order::Place, order.clone()] {
+            stage.order(&task, first).await;
+        }
+        // It must have read the orders.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        if matches!(order, Order::Deaf) {
+            stage.manager.cancel(&task).await.unwrap();
+        }
+        let state = stage.manager.wait(&task).await.unwrap();
+        assert_eq!(state.usage.len(), 1, "{order:?}: {state:?}");
+        assert_eq!(state.usage[0].usage.output_tokens, 7);
+        assert_eq!(state.worktree.unwrap().path, "/w", "{order:?}");
+    }
+}
+
+/// Polls a future a few times, and drops it unless it is ready by then.
+pub(crate) async fn dropped_after<T>(polls: usize, future: impl Future<Output = T>) -> Option<T> {
+    let mut future = std::pin::pin!(future);
+    for _ in 0..polls {
+        if let std::task::Poll::Ready(value) = futures::poll!(&mut future) {
+            return Some(value);
+        }
+        tokio::task::yield_now().await;
+    }
+    None
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_01_a_spawn_that_is_dropped_leaves_no_task_that_runs_or_waits() {
+    for polls in 1..12 {
+        let stage = stage(4).await;
+        let task = dropped_after(polls, stage.manager.spawn(request())).await;
+        if let Some(task) = task {
+            // It was started before it could be dropped.
+            stage.manager.cancel(&task.unwrap()).await.unwrap();
+        }
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+        for state in stage.manager.list() {
+            assert_eq!(state.status, TaskStatus::Cancelled, "{polls}");
+            assert_eq!(stage.manager.wait(&state.task).await.unwrap().status, state.status);
+        }
+        assert_eq!(stage.puppets.running.load(Ordering::SeqCst), 0);
+        // The journal agrees.
+        let recorded = stage.journal.tasks(usize::MAX);
+        assert!(recorded.tasks.values().all(|it| it.status == TaskStatus::Cancelled), "{polls}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_06_a_group_whose_creation_is_dropped_ends() {
+    use robota_core::task::{GroupStatus, WaitPolicy};
+    let mut dropped = 0;
+    for polls in 1..30 {
+        let stage = stage(2).await;
+        let groups = stage.manager.groups();
+        let requests = (0..4).map(|_| request()).collect();
+        let created = groups.create("all", WaitPolicy::WaitAll, requests);
+        if let Some(created) = dropped_after(polls, created).await {
+            groups.cancel(&created.unwrap().0).await.unwrap();
+        } else {
+            dropped += 1;
+        }
+        for _ in 0..200 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(stage.puppets.running.load(Ordering::SeqCst), 0, "{polls}");
+        assert!(stage.manager.list().iter().all(|it| it.status.is_terminal()), "{polls}");
+        assert!(groups.list().iter().all(|it| it.status == GroupStatus::Done), "{polls}");
+        let recorded = stage.journal.tasks(usize::MAX);
+        assert!(recorded.tasks.values().all(|it| it.status.is_terminal()), "{polls}");
+        assert!(recorded.groups.values().all(|it| it.status == GroupStatus::Done), "{polls}");
+    }
+    assert!(dropped > 3, "{dropped}");
+}
+
+/// Does not record what it is asked to, from the second event on.
+struct FullDisk(AtomicUsize);
+
+#[async_trait]
+impl TaskJournal for FullDisk {
+    async fn record(&self, _: Vec<Event>) -> Result<(), String> {
+        tokio::task::yield_now().await;
+        let before = self.0.fetch_add(1, Ordering::SeqCst);
+        if before == 0 { Ok(()) } else { Err("no space left".to_owned()) }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_01_a_journal_that_fails_loses_no_waiter_and_frees_every_slot() {
+    use robota_core::task::WaitPolicy;
+    let puppets = Arc::new(Puppets::default());
+    let options = TaskManagerOptions { agents: 1, ..TaskManagerOptions::default() };
+    let manager = TaskManager::new(options, [puppets.clone() as Arc<dyn TaskRunner>]);
+    manager.attach(Arc::new(FullDisk(AtomicUsize::new(0))), Tasks::default()).await;
+    let task = manager.spawn(request()).await.unwrap();
+    // The start of the second one cannot be recorded, so it does not exist.
+    let refused = manager.spawn(request()).await;
+    assert!(matches!(refused, Err(TaskManagerError::Journal(_))), "{refused:?}");
+    let groups = manager.groups();
+    let refused = groups.create("none", WaitPolicy::WaitAll, vec![request()]).await;
+    assert!(matches!(refused, Err(TaskManagerError::Journal(_))), "{refused:?}");
+    assert_eq!((manager.list().len(), groups.list().len()), (1, 0));
+    while !puppets.order(&task, Order::Done) {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(manager.wait(&task).await.unwrap().status, TaskStatus::Completed);
+    manager.shutdown().await;
+    assert_eq!(puppets.running.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_04_text_to_a_task_that_waits_for_its_slot_is_kept() {
+    let stage = stage(1).await;
+    let first = stage.manager.spawn(request()).await.unwrap();
+    let second = stage.manager.spawn(request()).await.unwrap();
+    assert_eq!(stage.manager.get(&second).unwrap().status, TaskStatus::Queued);
+    stage.manager.send(&second, "there").unwrap();
+    stage.order(&first, Order::Done).await;
+    let log = loop {
+        let log = stage.manager.read_log(&second, 0, 100).await;
+        match log {
+            Ok(log) if !log.text.is_empty() => break log.text,
+            _ => tokio::task::yield_now().await,
+        }
+    };
+    assert_eq!(log, "there");
 }
 
 #[tokio::test(start_paused = true)]
@@ -422,13 +594,6 @@ async fn run_01_ids_say_what_was_requested_and_are_not_used_twice() {
         manager
     };
     let manager = start(Tasks::default()).await;
-    let command = || {
-        let spec = robota_exec::CommandSpec::new("true", "/");
-        let command = "true".to_owned();
-        let program = ProcessProgram::Start { spec: Box::new(spec), started: None };
-        let work = robota_runtime::ProcessWork { command, program };
-        TaskRequest::new(TaskWork::Process(Box::new(work)), "true")
-    };
     let mut ids = Vec::new();
     for _ in 0..3 {
         ids.push(manager.spawn(request()).await.unwrap());

@@ -9,8 +9,7 @@ use robota_core::ids::{CallId, GroupId, SessionId, TaskId};
 use robota_core::redact::Redactor;
 use robota_core::task::{TaskKind, TaskMode, TaskState, TaskStatus, WaitPolicy};
 use robota_runtime::{
-    AgentJob, AgentSessions as _, AgentWork, Isolation, TaskManager, TaskManagerError, TaskRequest,
-    TaskWork,
+    AgentJob, AgentWork, Isolation, TaskManager, TaskManagerError, TaskRequest, TaskWork,
 };
 use robota_session::replay;
 use serde::Serialize;
@@ -155,7 +154,7 @@ impl AgentRuns {
         self.parts.definitions.all()
     }
 
-    /// Starts an agent.
+    /// Starts an agent. If this future is dropped, the agent is cancelled.
     ///
     /// # Errors
     /// If it cannot be started.
@@ -187,7 +186,16 @@ impl AgentRuns {
     /// # Errors
     /// If there is no such agent, or it cannot be continued.
     pub async fn send(&self, task: &TaskId, text: &str) -> Result<TaskId, TaskManagerError> {
-        let state = self.manager.get(task)?;
+        let mut state = self.manager.get(task)?;
+        if state.kind == TaskKind::Agent && !state.status.is_terminal() {
+            match self.manager.send(task, text) {
+                // It has read its last follow-up and is about to end; then it is continued.
+                Err(TaskManagerError::NoInput(_) | TaskManagerError::Ended { .. }) => {
+                    state = self.manager.wait(task).await?;
+                }
+                sent => return sent.map(|()| task.clone()),
+            }
+        }
         let ended = state.status.is_terminal() && state.kind == TaskKind::Agent;
         // An agent that could not be started has the id of a session that was not created.
         let created = match state.session.as_ref().filter(|_| ended) {
@@ -235,14 +243,11 @@ impl AgentRuns {
             session: session.clone(),
             work: AgentWork {
                 agent: task.agent.clone().unwrap_or_default(),
-                resume: Some(session.clone()),
                 ..AgentWork::default()
             },
         };
         let agents = SessionAgents { parts: self.parts.clone(), parent: parent.clone() };
-        if let Ok(opened) = agents.open(&job).await {
-            let _ = opened.session.shutdown("the process that ran the agent ended").await;
-        }
+        agents.close(&job, "the process that ran the agent ended").await;
     }
 
     /// Returns the transcript of an agent as Markdown: its prompts, calls and answers.
@@ -285,13 +290,14 @@ impl AgentRuns {
             Ok(agent) => agent,
             Err(error) => return AgentResult::not_started(label, &error),
         };
-        let guard = CancelOnDrop::of(&self.manager, vec![agent.id().clone()]);
+        let guard = self.manager.cancel_on_drop([agent.id().clone()]);
         let ended = agent.result().await;
         guard.disarm();
         ended.unwrap_or_else(|error| AgentResult::not_started(label, &error))
     }
 
-    /// Starts agents as a group. All are started before the caller waits for one.
+    /// Starts agents as a group. All are started before the caller waits for one. If this future is
+    /// dropped, they are cancelled.
     ///
     /// # Errors
     /// If the group cannot be recorded.
@@ -345,8 +351,8 @@ impl AgentRuns {
         let labels: Vec<_> = runs.iter().map(|run| run.label.clone()).collect();
         let started = self.start_group(label, runs, (mode, WaitPolicy::WaitAll), call).await?;
         let (group, started) = started;
-        let tasks = started.iter().flatten().cloned().collect();
-        let guard = CancelOnDrop::of(&self.manager, tasks);
+        let tasks: Vec<_> = started.iter().flatten().cloned().collect();
+        let guard = self.manager.cancel_on_drop(tasks);
         self.manager.groups().wait(&group).await?;
         guard.disarm();
         Ok((group, self.results(started, labels)))
@@ -428,7 +434,7 @@ impl AgentRuns {
         tasks: Vec<TaskId>,
         ended: impl Future<Output = T>,
     ) -> Waited<T> {
-        let guard = CancelOnDrop::of(&self.manager, tasks.clone());
+        let guard = self.manager.cancel_on_drop(tasks.clone());
         let mut waiting = self.manager.foreground().enter(call);
         let mut ended = std::pin::pin!(ended);
         let waited = loop {
@@ -471,29 +477,5 @@ impl AgentRuns {
             Err(error) => AgentResult::not_started(label, &error),
         };
         started.into_iter().zip(labels).map(result).collect()
-    }
-}
-
-/// Cancels tasks when it is dropped, because their caller no longer waits for them.
-struct CancelOnDrop(Option<(TaskManager, Vec<TaskId>)>);
-
-impl CancelOnDrop {
-    fn of(manager: &TaskManager, tasks: Vec<TaskId>) -> Self {
-        Self(Some((manager.clone(), tasks)))
-    }
-
-    fn disarm(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        let Some((manager, tasks)) = self.0.take() else { return };
-        for task in tasks {
-            let manager = manager.clone();
-            // A destructor cannot wait; the manager records the end on its own.
-            drop(tokio::spawn(async move { drop(manager.cancel(&task).await) }));
-        }
     }
 }

@@ -12,8 +12,8 @@ use robota_core::journal::JournalStore;
 use robota_core::task::{TaskError, TaskErrorCategory};
 use robota_exec::{CommandSpec, ReaperProgram, SessionVariables};
 use robota_runtime::{
-    AgentJob, AgentOutput, AgentProcesses, AgentReply, AgentRequest, AgentSessions as _, FromAgent,
-    NewAgentProcess, ParentRequests, ToAgent, serve_agent,
+    AgentJob, AgentOutput, AgentProcesses, AgentReply, AgentRequest, FromAgent, NewAgentProcess,
+    ParentRequests, ToAgent, serve_agent,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -143,6 +143,9 @@ impl AgentProcesses for SessionAgentProcesses {
         let (meter, budget, observer) =
             (parts.budget.child(), parts.budget.clone(), parts.observer.clone());
         let own_budget = parts.budget.of_agent();
+        let (stop, stops) = mpsc::unbounded_channel();
+        // A command without output, or a model that does not answer, causes no event.
+        own_budget.call_in_time(move |reason| drop(stop.send(reason)));
         // It returns why the process must stop: the budgets of the agent and of the session, which the
         // process itself cannot see.
         let observer = Box::new(move |envelope: &Arc<_>| {
@@ -153,7 +156,7 @@ impl AgentProcesses for SessionAgentProcesses {
             }
             own_budget.exhausted().or_else(|| budget.exhausted())
         });
-        Ok(NewAgentProcess { spec, start, observer })
+        Ok(NewAgentProcess { spec, start, observer, stops })
     }
 
     async fn reply(&self, job: &AgentJob, request: AgentRequest) -> AgentReply {
@@ -182,14 +185,8 @@ impl AgentProcesses for SessionAgentProcesses {
     }
 
     async fn settle(&self, job: &AgentJob, reason: &str) {
-        let mut job = job.clone();
-        // The process may have crashed before it closed its journal, so the journal is opened again
-        // to write the end.
-        job.work.resume = Some(job.session.clone());
         let agents = SessionAgents { parts: self.parts.clone(), parent: self.parent.clone() };
-        // A process that was ended before it created its journal left nothing to close.
-        let Ok(opened) = agents.open(&job).await else { return };
-        let _ = opened.session.shutdown(reason).await;
+        agents.close(job, reason).await;
     }
 }
 

@@ -66,8 +66,14 @@ pub(crate) struct SessionAgents {
 #[async_trait]
 impl AgentSessions for SessionAgents {
     async fn open(&self, job: &AgentJob) -> Result<AgentSession, TaskError> {
+        let definition = self.parts.definition(&job.work.agent)?.clone();
+        Ok(AgentSession { session: self.agent(job, definition)?.open().await? })
+    }
+}
+
+impl SessionAgents {
+    fn agent(&self, job: &AgentJob, definition: AgentDefinition) -> Result<NewAgent, TaskError> {
         let parts = &self.parts;
-        let definition = parts.definition(&job.work.agent)?.clone();
         let approver = AgentApprover {
             open: parts.open.clone(),
             parent: self.parent.clone(),
@@ -75,15 +81,37 @@ impl AgentSessions for SessionAgents {
             agent: definition.name.clone(),
             folder: job.work.cwd.clone(),
         };
-        let new = NewAgent {
+        Ok(NewAgent {
             parts: parts.clone(),
             parent: ParentFacts::of(&parts.open, &self.parent)?,
             approver: Arc::new(approver),
             job: parts.with_model_of_user(job),
             preloaded: parts.preload(&definition),
             definition,
+        })
+    }
+
+    /// Writes the end of an agent whose process ended without doing so: its calls get results, and its
+    /// journal the reason. The process may have ended before it created the journal.
+    pub(crate) async fn close(&self, job: &AgentJob, reason: &str) {
+        let mut job = job.clone();
+        job.work.resume = Some(job.session.clone());
+        // The end is written also if the definition is gone, such as one that an earlier run was given.
+        let definition = match self.parts.definition(&job.work.agent) {
+            Ok(definition) => definition.clone(),
+            Err(_) => match self.parts.definitions.all().iter().next() {
+                Some(other) => {
+                    AgentDefinition { name: job.work.agent.clone(), hooks: None, ..other.clone() }
+                }
+                None => return,
+            },
         };
-        Ok(AgentSession { session: new.open().await? })
+        let Ok(agent) = self.agent(&job, definition) else { return };
+        let resume = Resume { deliver: false, ..Resume::default() };
+        // Without MCP servers: nothing is called any more.
+        // A process that was ended before it created its journal left nothing to close.
+        let Ok(session) = agent.open_with(&AgentServers::default(), resume).await else { return };
+        let _ = session.shutdown(reason).await;
     }
 }
 
@@ -101,26 +129,33 @@ pub(super) struct NewAgent {
 impl NewAgent {
     /// Creates the session, or resumes it.
     pub(super) async fn open(self) -> Result<Session, TaskError> {
-        let start = |text: String| TaskError::new(TaskErrorCategory::Start, text);
-        let work = &self.job.work;
-        // In a worktree the rules of the project apply to its paths there.
-        let project = match &work.cwd {
+        let only = self.job.work.tools.as_deref();
+        let servers = self.parts.servers(&self.definition, only, &self.project()).await;
+        self.open_with(&servers, Resume::default()).await
+    }
+
+    /// Returns the project in the folder of the agent: in a worktree its rules apply to the paths there.
+    fn project(&self) -> Arc<Project> {
+        match &self.job.work.cwd {
             None => self.parts.project.clone(),
             Some(cwd) => Arc::new(self.parts.project.in_folder(cwd)),
-        };
+        }
+    }
+
+    async fn open_with(self, servers: &AgentServers, resume: Resume) -> Result<Session, TaskError> {
+        let start = |text: String| TaskError::new(TaskErrorCategory::Start, text);
+        let project = self.project();
         let id = &self.job.session;
-        let only = work.tools.as_deref();
-        let servers = self.parts.servers(&self.definition, only, &project).await;
         let budget = self.parts.budget.of_agent();
         let nested = self.nested(&project);
-        let mut builder = self.builder(&project, id, &servers, &budget, nested).map_err(start)?;
+        let mut builder = self.builder(&project, id, servers, &budget, nested).map_err(start)?;
         for source in servers.sources() {
             builder = builder.tool_source(source);
         }
         let store = self.parts.store.clone();
-        let session = match &work.resume {
+        let session = match &self.job.work.resume {
             None => builder.create(store, Some(id.clone())).await,
-            Some(_) => builder.resume(store, id, Resume::default()).await,
+            Some(_) => builder.resume(store, id, resume).await,
         };
         let session = session.map_err(|error| start(error.to_string()))?;
         // Weak: the watch must not keep a session open that its task has left.

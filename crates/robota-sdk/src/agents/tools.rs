@@ -32,6 +32,15 @@ pub(crate) fn filter(
     });
 }
 
+/// Removes the tools of which an agent may not make every call, where no gate denies single calls.
+pub(crate) fn remove_partly_denied(tools: &mut Vec<Arc<dyn Tool>>, definition: &AgentDefinition) {
+    let denied = denied_calls(definition);
+    tools.retain(|tool| {
+        let name = tool.spec().name.as_str();
+        !denied.iter().any(|entry| names(entry, name))
+    });
+}
+
 /// Returns the denied calls of tools that the agent has: `Bash(git push *)`.
 pub(super) fn denied_calls(definition: &AgentDefinition) -> Vec<String> {
     definition.disallowed_tools.iter().filter(|entry| entry.contains('(')).cloned().collect()

@@ -14,10 +14,21 @@ impl BudgetGuard {
     /// Watches the time of the turns, if it is limited, and interrupts the turns of `sessions`. The
     /// watch ends with the guard.
     pub(crate) fn stop_in_time(&self, sessions: impl Fn() -> Vec<Session> + Send + 'static) {
+        self.call_in_time(move |reason| {
+            for session in sessions() {
+                let reason = reason.clone();
+                // A turn that has just ended needs no interruption.
+                drop(tokio::spawn(async move { session.interrupt(Some(reason)).await }));
+            }
+        });
+    }
+
+    /// Does the same with a function that receives the reason, for turns in another process.
+    pub(crate) fn call_in_time(&self, stop: impl Fn(String) + Send + 'static) {
         let budget = self.0.budget;
         if budget.session.time.is_some() || budget.turn.time.is_some() {
             // Weak, so that the watch ends when the last guard is dropped.
-            drop(tokio::spawn(watch(Arc::downgrade(&self.0), self.0.turns.subscribe(), sessions)));
+            drop(tokio::spawn(watch(Arc::downgrade(&self.0), self.0.turns.subscribe(), stop)));
         }
     }
 }
@@ -27,7 +38,7 @@ impl BudgetGuard {
 async fn watch(
     guard: Weak<Guarded>,
     mut turns: watch::Receiver<u64>,
-    sessions: impl Fn() -> Vec<Session>,
+    stop: impl Fn(String) + Send,
 ) {
     loop {
         // Marked as seen before the time is read. A change after this line ends the wait below.
@@ -57,11 +68,7 @@ async fn watch(
             }
             () = expired => {
                 let Some(guard) = guard.upgrade() else { return };
-                let reason = BudgetGuard(guard).stop_for_time();
-                for session in sessions() {
-                    // A turn that has just ended needs no interruption.
-                    let _ = session.interrupt(Some(reason.clone())).await;
-                }
+                stop(BudgetGuard(guard).stop_for_time());
                 // The time stays used up, so without this wait the loop would interrupt again and
                 // again.
                 if turns.changed().await.is_err() {

@@ -21,6 +21,7 @@ mod rename;
 mod reset;
 mod resume;
 mod rewind;
+mod schedule;
 mod skills;
 mod todos;
 
@@ -56,6 +57,7 @@ pub fn commands() -> CommandModule {
         Arc::new(reset::Reset),
         Arc::new(resume::Resume),
         Arc::new(rewind::Rewind),
+        Arc::new(schedule::Schedule),
         Arc::new(skills::SkillsCommand),
         Arc::new(todos::Todos),
     ];

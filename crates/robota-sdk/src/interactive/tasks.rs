@@ -32,8 +32,12 @@ impl InteractiveSession {
 
     /// Lets tasks start, and takes over those of an earlier process.
     pub(super) async fn attach_tasks(&self) -> Result<(), SdkError> {
-        let Some(tasks) = &self.0.tasks else { return Ok(()) };
-        let journal = SessionTaskJournal { open: self.0.open.clone(), session: self.id().clone() };
+        let (Some(tasks), Some(runtime)) = (&self.0.tasks, &self.0.runtime) else { return Ok(()) };
+        let journal = SessionTaskJournal {
+            open: self.0.open.clone(),
+            session: self.id().clone(),
+            store: runtime.parts.store.clone(),
+        };
         let recorded = self.session().journal().tasks().await?;
         let interrupted = tasks.attach(Arc::new(journal), recorded).await;
         if let Some(runs) = self.agent_runs() {

@@ -2,11 +2,14 @@
 
 use async_trait::async_trait;
 use robota_core::ids::{CallId, TaskId};
-use robota_core::task::ForegroundCalls;
+use robota_core::task::{ForegroundCalls, TaskKind};
 use robota_exec::{ExecError, Running};
 use robota_runtime::{ProcessProgram, ProcessWork, TaskManager, TaskRequest, TaskWork};
 use robota_tools::{CommandTasks, MovedCommand, NewCommand, NotStarted};
 use tokio::sync::oneshot;
+
+/// The bytes of a log that are read at a time.
+const PAGE: usize = 256 * 1024;
 
 pub(crate) struct TaskCommands(pub(crate) TaskManager);
 
@@ -46,6 +49,27 @@ impl CommandTasks for TaskCommands {
 
     fn foreground(&self) -> ForegroundCalls {
         self.0.foreground().clone()
+    }
+
+    async fn earlier_output(&self, id: &str, bytes: usize) -> Option<String> {
+        let task = self.0.get(&TaskId::from(id)).ok()?;
+        if task.kind != TaskKind::Process || !task.status.is_terminal() {
+            return None;
+        }
+        let (mut text, mut offset) = (String::new(), 0);
+        loop {
+            // A log that is gone leaves the command known, with nothing to show.
+            let Ok(page) = self.0.read_log(&task.task, offset, PAGE).await else { break };
+            text.push_str(&page.text);
+            let cut = text.len().saturating_sub(bytes);
+            let cut = (cut..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+            text.drain(..cut);
+            if !page.more {
+                break;
+            }
+            offset = page.next;
+        }
+        Some(text)
     }
 
     fn end_reported(&self, id: &str) {

@@ -45,6 +45,11 @@ async fn kode_09_an_agent_file_is_a_template() {
             "permissionMode": "plan",
         },
         "dev": {"description": "Builds.", "prompt": "You build."},
+        "qa": {
+            "description": "Tests.",
+            "prompt": "You test.",
+            "disallowedTools": ["Bash(git push *)"],
+        },
     });
     let (agents, _) = agents_from_json(&text.to_string());
     let model = ScriptedProvider::new(Script::new().text("Hello.").looped());
@@ -54,7 +59,7 @@ async fn kode_09_an_agent_file_is_a_template() {
         pool = pool.template(template_of(agent, base, "base", Arc::new(tools)));
     }
     let pool = pool.start();
-    for name in ["lead", "dev"] {
+    for name in ["lead", "dev", "qa"] {
         let id = format!("agent:{name}/session:1");
         let agent = pool.create(id.as_str(), name, AgentOptions::default()).await.unwrap();
         assert_eq!(agent.run("Hi").await.unwrap(), "Hello.");
@@ -70,5 +75,7 @@ async fn kode_09_an_agent_file_is_a_template() {
     assert!(!offered(0).contains(&"Bash".to_owned()) && !offered(0).contains(&"Write".to_owned()));
     assert_eq!(requests[1].model, "base");
     assert!(offered(1).contains(&"Bash".to_owned()) && !offered(1).contains(&"Agent".to_owned()));
+    // A denied call is not made, whatever the gate of the caller allows.
+    assert!(offered(2).contains(&"Write".to_owned()) && !offered(2).contains(&"Bash".to_owned()));
     assert_eq!(pool.template("dev").unwrap().described(), Some("Builds."));
 }

@@ -157,6 +157,77 @@ async fn sdk_16_questions_of_agents_reach_the_approver_with_their_name() {
 }
 
 #[tokio::test]
+async fn sdk_16_preapproved_agents_make_their_calls_without_a_question_and_no_others() {
+    let touch =
+        |file: &str| format!("{{tools: [{{tool: Bash, input: {{command: touch {file}}}}}]}}");
+    let general = "{tools: [{tool: Agent, input: {prompt: Make it.}}]}";
+    let (one, two) = (touch("one"), touch("two"));
+    let scene = Scene::new(&format!("- {general}\n- {one}\n- {two}\n- tried\n- Done.\n"));
+    let (approver, asked) = allowing_approver();
+    let permissions = AgentPermissions::PreApproved(vec!["Bash(touch one)".to_owned()]);
+    let builder = scene.builder().agents(AgentOptions { permissions, ..offered() });
+    let builder = builder.mode(Mode::Default).approvals(Approvals::Handler(approver));
+    let session = builder.open().await.unwrap();
+    result(&session, "Go.").await;
+    let made = |file: &str| scene.path().join("project").join(file).exists();
+    assert_eq!((made("one"), made("two")), (true, false));
+    assert!(asked.try_iter().all(|(tool, _)| tool == "Agent"), "the others are denied");
+}
+
+#[tokio::test]
+async fn sdk_16_every_question_of_a_forwarding_agent_goes_to_the_parent() {
+    let touch = "{tools: [{tool: Bash, input: {command: touch made}}]}";
+    let general = "{tools: [{tool: Agent, input: {prompt: Make it.}}]}";
+    for (permissions, questions) in [(AgentPermissions::Forward, 1), (AgentPermissions::Inherit, 0)]
+    {
+        let script = format!("- {touch}\n- Made.\n- {general}\n- {touch}\n- tried\n- Done.\n");
+        let scene = Scene::new(&script);
+        let seen: Arc<std::sync::Mutex<Vec<Option<String>>>> = Arc::default();
+        let asked = seen.clone();
+        let approver = approver_fn(move |question: Question| {
+            let asked = asked.clone();
+            async move {
+                if question.call.name != "Bash" {
+                    return Answer::Allow { note: None };
+                }
+                asked.lock().unwrap().push(question.agent);
+                // The user allows such calls for the session.
+                Answer::Remember {
+                    scope: robota_core::approve::Scope::Session,
+                    rules: question.rules,
+                    note: None,
+                }
+            }
+        });
+        let builder = scene.builder().agents(AgentOptions { permissions, ..offered() });
+        let builder = builder.mode(Mode::Default).approvals(Approvals::Handler(approver));
+        let session = builder.open().await.unwrap();
+        result(&session, "Make it yourself.").await;
+        assert_eq!(*seen.lock().unwrap(), [None]);
+        std::fs::remove_file(scene.path().join("project/made")).unwrap();
+        result(&session, "Now by an agent.").await;
+        assert!(scene.path().join("project/made").exists());
+        let of_agents = seen.lock().unwrap().iter().flatten().count();
+        assert_eq!(of_agents, questions, "what the user allowed counts for an agent that inherits");
+    }
+}
+
+type Asked = std::sync::mpsc::Receiver<(String, Option<String>)>;
+
+/// Returns an approver that allows every call, and what it was asked.
+fn allowing_approver() -> (Arc<dyn robota_core::approve::Approver>, Asked) {
+    let (seen, asked) = std::sync::mpsc::channel();
+    let approver = approver_fn(move |question: Question| {
+        let seen = seen.clone();
+        async move {
+            let _ = seen.send((question.call.name.clone(), question.agent));
+            Answer::Allow { note: None }
+        }
+    });
+    (approver, asked)
+}
+
+#[tokio::test]
 async fn run_01_a_background_command_is_a_task_and_its_end_is_reported_once() {
     let start = "{tools: [{tool: Bash, input: {command: echo from-the-task, \
         run_in_background: true, description: echoes}}]}";
@@ -296,11 +367,18 @@ async fn sdk_02_clients_see_what_happens_to_tasks() {
 /// A crashed process leaves tasks in its journal; the next process records how they ended.
 #[tokio::test]
 async fn run_01_tasks_of_a_dead_process_are_reported_as_interrupted() {
-    let start = "{tools: [{tool: Bash, input: {command: sleep 1000, run_in_background: true}}]}";
-    let scene = Scene::new(&format!("- {start}\n- Started.\n- Again.\n"));
+    let start = "{tools: [{tool: Bash, input: {command: 'echo printed before the crash; sleep 1000', \
+        run_in_background: true}}]}";
+    let read = "{tools: [{tool: BashOutput, input: {bash_id: bash_1}}]}";
+    let scene = Scene::new(&format!("- {start}\n- Started.\n- {read}\n- It says.\n- Again.\n"));
     let session = scene.builder().mode(Mode::BypassPermissions).open().await.unwrap();
     let id = session.id().clone();
+    let mut changes = session.tasks().unwrap().subscribe();
     result(&session, "Go.").await;
+    let tasks = session.tasks().unwrap();
+    while tasks.read_log(&"bash_1".into(), 0, 1).await.unwrap().text.is_empty() {
+        tokio::time::timeout(Duration::from_secs(30), changes.recv()).await.unwrap().unwrap();
+    }
     // The journal ends before the task does.
     let copy = Arc::new(robota_core::journal::MemoryStore::new());
     let events = scene.store.read(&id, 0, usize::MAX).await.unwrap();
@@ -313,6 +391,12 @@ async fn run_01_tasks_of_a_dead_process_are_reported_as_interrupted() {
     let session = scene.builder().store(copy).choose(choice).open().await.unwrap();
     let task = session.tasks().unwrap().get(&"bash_1".into()).unwrap();
     assert_eq!(task.error.unwrap().category, TaskErrorCategory::Interrupted);
+    // Its log can be read, also by the model.
+    result(&session, "What did it print?").await;
+    let request = scene.provider.requests().pop().unwrap();
+    let text = serde_json::to_string(&request.messages).unwrap();
+    assert!(text.contains("printed before the crash"), "{text}");
+    assert!(text.contains("it ended before this session was resumed"), "{text}");
     let last = session.session().journal().read(None, usize::MAX).await.unwrap();
     assert!(last.iter().any(|event| matches!(
         event.event(),

@@ -62,6 +62,12 @@ async fn killed_with(
     Arc::new(after)
 }
 
+/// Counts the model calls in a journal.
+fn model_calls(events: &[Envelope]) -> u64 {
+    let calls = events.iter().filter(|event| matches!(event.event, Event::ModelResponded(_)));
+    calls.count() as u64
+}
+
 /// Returns the task that an event says has this session.
 fn task_of(event: &Envelope, session: &SessionId) -> Option<TaskId> {
     let Event::TaskChanged(data) = &event.event else { return None };
@@ -122,6 +128,16 @@ async fn run_01_killed_at_any_event_every_task_group_and_schedule_is_accounted_f
         }
         let found = resumed.session().schedule().list().await.unwrap().len();
         assert_eq!(found, schedules, "{case}");
+        // What the agents used is part of what the session used, also if they were interrupted.
+        let mut called = model_calls(&kept);
+        for head in store.list(&SessionFilter::default()).await.unwrap().sessions {
+            if head.session != id {
+                called += model_calls(&read_all(&*store, &head.session, 0).await.unwrap());
+            }
+        }
+        let costs = resumed.spending().costs().await.unwrap();
+        let counted: u64 = costs.models.values().map(|it| it.calls).sum();
+        assert_eq!(counted, called, "{case}");
         resumed.shutdown("test").await.unwrap();
         // The journal itself says so, also those of the agents.
         for head in store.list(&SessionFilter::default()).await.unwrap().sessions {

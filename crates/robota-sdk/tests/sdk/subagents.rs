@@ -362,6 +362,40 @@ async fn run_04_the_handle_of_an_agent_process_has_its_pid() {
 
 #[cfg(unix)]
 #[tokio::test]
+async fn run_04_an_agent_process_that_says_nothing_is_stopped_when_its_time_is_used_up() {
+    let scene = Scene::new("- Hello.\n");
+    // Its turn begins as one of the session did, and then no event comes until it is cancelled.
+    let other = scene.open().await;
+    go(&other).await;
+    let journal = other.session().journal().read(None, usize::MAX).await.unwrap();
+    let event = journal.iter().find(|it| matches!(it.event(), Event::TurnStarted(_))).unwrap();
+    let event = serde_json::json!({"type": "event", "line": event.envelope.to_line()}).to_string();
+    let script = format!(
+        r#"read start; echo '{{"type":"opened"}}'
+        read prompt; printf '%s\n' '{event}'
+        read cancel; echo '{{"type":"ended","finished":{{"status":"cancelled"}}}}'
+        read close"#
+    );
+    let program = AgentProgram {
+        program: "/bin/sh".into(),
+        args: vec!["-c".into(), script.into()],
+        cwd: None,
+        setup: serde_json::Value::Null,
+    };
+    let options = AgentOptions { program: Some(program), ..AgentOptions::default() };
+    let mut budget = robota_sdk::Budget::default();
+    budget.set("subagent.seconds=1").unwrap();
+    let session = scene.builder().agents(options).budget(budget).open().await.unwrap();
+    let agents = session.agent_runs().unwrap();
+    let run = AgentRun { own_process: Some(true), ..explore("Go.") };
+    let agent = agents.start(run, TaskMode::Background, None).await.unwrap();
+    let state = session.tasks().unwrap().wait(agent.id()).await.unwrap();
+    assert_eq!(state.status, TaskStatus::Failed);
+    assert!(state.error.as_ref().unwrap().message.contains("1 s"), "{state:?}");
+}
+
+#[cfg(unix)]
+#[tokio::test]
 async fn run_05_the_hooks_of_the_settings_see_worktrees() {
     let scene = Scene::new("- Nothing to do.\n");
     let seen = scene.path().join("seen");

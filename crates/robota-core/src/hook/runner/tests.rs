@@ -494,7 +494,7 @@ async fn sdk_06_each_run_of_a_hook_is_observed() {
         .groups(HookEvent::SessionStart, [group("startup", &hooks)])
         .groups(HookEvent::SessionEnd, [group("other", &json!([played("hang")]))])
         .observer(Arc::new(seen));
-    let start = |source| HookData::SessionStart { source, model: None };
+    let start = |source| HookData::SessionStart { source, model: None, session_title: None };
     runner.run_event(start(SessionSource::Resume)).await;
     assert!(list.lock().unwrap().is_empty(), "the matcher does not match");
     runner.run_event(start(SessionSource::Startup)).await;

@@ -8,7 +8,7 @@ fn run_04_lines_are_the_same_after_any_split() {
     let sent = [
         FromAgent::Opened,
         FromAgent::Event { line: "{\"text\":\"two\\nlines\"}".to_owned() },
-        FromAgent::Ended { finished: Box::new(TaskFinished::new(TaskStatus::Completed)) },
+        FromAgent::Ended { finished: Box::new(TaskFinished::new(TaskStatus::Completed)), taken: 1 },
     ];
     let bytes: Vec<u8> = sent.iter().flat_map(encode).collect();
     for size in 1..=bytes.len() {
