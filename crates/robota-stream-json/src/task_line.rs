@@ -72,7 +72,7 @@ pub struct TaskProgressLine<'a> {
 /// What a task used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TaskLineUsage {
-    /// Tokens, sent and received; 0 until the task has ended.
+    /// Tokens, sent and received, so far; 0 for a command.
     pub total_tokens: u64,
     /// Tool calls that it started.
     pub tool_uses: u64,

@@ -7,15 +7,15 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueEnum};
 use futures::StreamExt as _;
 use robota_core::clock::{Clock as _, SystemClock};
-use robota_core::event::{Event, InputAccepted, InputSource, ScheduleAdded};
+use robota_core::event::{Event, InputAccepted, InputSource};
 use robota_core::ids::{RandomIds, ScheduleId};
-use robota_core::message::Block;
+use robota_core::journal::JournalError;
 use robota_runtime::{
-    MissedRuns, NewSchedule, ScheduleChange, ScheduleInfo, SessionSchedules as _, Trigger,
-    change_stored_schedule, stored_schedules,
+    MissedRuns, NewSchedule, ScheduleChange, ScheduleError, ScheduleInfo, SessionSchedules as _,
+    change_stored_schedule, parse_period, stored_schedules,
 };
 use robota_sdk::{AgentOptions, Earlier, InteractiveSession, SessionChoice, find_session};
-use robota_session::{Approvals, EventFilter, SubscriptionItem};
+use robota_session::{Approvals, EventFilter, SessionError, SubscriptionItem};
 use serde_json::json;
 
 use super::sessions::args::StoreArgs;
@@ -78,7 +78,7 @@ struct AddArgs {
     prompt: String,
 
     /// Period, e.g. 90s, 10m, 2h, 1d.
-    #[arg(long, value_name = "PERIOD", group = "when", value_parser = period)]
+    #[arg(long, value_name = "PERIOD", group = "when", value_parser = parse_period)]
     every: Option<Duration>,
 
     /// Number of answers of the model.
@@ -110,7 +110,7 @@ struct AddArgs {
     missed: Missed,
 
     /// Run later by a random part of this period, drawn once.
-    #[arg(long, value_name = "PERIOD", value_parser = period)]
+    #[arg(long, value_name = "PERIOD", value_parser = parse_period)]
     jitter: Option<Duration>,
 
     #[command(flatten)]
@@ -221,7 +221,19 @@ async fn change(session: &str, args: &StoreArgs, change: ScheduleChange) -> anyh
     let session = find_session(&*context.store, session).await?;
     let clock = Arc::new(SystemClock);
     let changed =
-        change_stored_schedule(&*context.store, &session, change, (clock, &RandomIds)).await?;
+        change_stored_schedule(&*context.store, &session, change, (clock, &RandomIds)).await;
+    let changed = changed.map_err(|error| {
+        let open = matches!(
+            &error,
+            ScheduleError::Session(SessionError::Journal(JournalError::Locked { .. }))
+        );
+        match open {
+            true => anyhow::Error::new(error).context(
+                "the schedules of an open session are changed in it, with its command /schedule",
+            ),
+            false => error.into(),
+        }
+    })?;
     print(args.json, &changed)?;
     Ok(Exit::Ok)
 }
@@ -304,7 +316,11 @@ fn event_line(event: &Event) -> Option<String> {
 }
 
 fn print(json: bool, list: &[ScheduleInfo]) -> anyhow::Result<()> {
-    output::line(&if json { serde_json::to_string(&values(list))? } else { list_text(list) });
+    output::line(&if json {
+        serde_json::to_string(&values(list))?
+    } else {
+        ScheduleInfo::list_text(list)
+    });
     Ok(())
 }
 
@@ -314,7 +330,7 @@ fn values(list: &[ScheduleInfo]) -> serde_json::Value {
             "id": info.id,
             "trigger": info.spec.trigger,
             "zone": info.spec.zone.as_deref().unwrap_or("UTC"),
-            "prompt": prompt_of(&info.spec),
+            "prompt": info.prompt(),
             "missed_runs": info.spec.missed,
             "jitter_ms": info.spec.jitter_ms,
             "paused": info.paused,
@@ -325,63 +341,6 @@ fn values(list: &[ScheduleInfo]) -> serde_json::Value {
         })
     };
     list.iter().map(value).collect()
-}
-
-fn list_text(list: &[ScheduleInfo]) -> String {
-    if list.is_empty() {
-        return "The session has no schedules.".to_owned();
-    }
-    let lines = list.iter().map(|info| {
-        let state = match (&info.problem, info.paused, info.next.first()) {
-            (Some(problem), ..) => format!("cannot run: {problem}"),
-            (None, true, _) => "paused".to_owned(),
-            (None, false, Some(next)) => format!("next {next}"),
-            (None, false, None) => "after answers".to_owned(),
-        };
-        format!(
-            "{}  {}, {state}, {} runs, {} missed\n    {}",
-            info.id,
-            when(&info.spec),
-            info.runs,
-            info.missed,
-            text::short(&prompt_of(&info.spec), 100)
-        )
-    });
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-fn when(spec: &ScheduleAdded) -> String {
-    let zone = spec.zone.as_deref().unwrap_or("UTC");
-    match &spec.trigger {
-        Trigger::Every { millis } => format!("every {} s", millis / 1_000),
-        Trigger::EverySteps { steps } => format!("every {steps} answers"),
-        Trigger::Daily { time } => format!("daily {time} {zone}"),
-        Trigger::Weekly { day, time } => format!("weekly {day} {time} {zone}"),
-        Trigger::Cron { pattern } => format!("cron {pattern} {zone}"),
-    }
-}
-
-fn prompt_of(spec: &ScheduleAdded) -> String {
-    let text = spec.content.iter().filter_map(|block| match block {
-        Block::Text(text) => Some(text.text.as_str()),
-        _ => None,
-    });
-    text.collect::<Vec<_>>().join(" ")
-}
-
-/// Reads a period such as `10m`.
-fn period(text: &str) -> Result<Duration, String> {
-    let invalid = || format!("`{text}` is not a period such as 90s, 10m, 2h or 1d");
-    let unit = text.chars().next_back().ok_or_else(invalid)?;
-    let seconds = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 3_600,
-        'd' => 86_400,
-        _ => return Err(invalid()),
-    };
-    let number: u64 = text[..text.len() - 1].parse().map_err(|_| invalid())?;
-    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(invalid)
 }
 
 impl From<Missed> for MissedRuns {

@@ -7,6 +7,7 @@ use robota_core::ids::{CallId, InputId, RandomIds, TurnId};
 use robota_core::journal::JournalError;
 use robota_core::message::{Block, Message};
 use robota_core::redact::Redactor;
+use robota_core::task::TaskMode;
 use robota_sdk::{ClientHooks, InteractiveSession, TaskEvent};
 use robota_session::{Chat, ChatEnd, EventFilter, SendOptions, SessionError, SessionEvent};
 use serde_json::{Map, Value, json};
@@ -632,10 +633,24 @@ impl Drive {
     }
 
     /// Prints what happened to tasks so far.
-    fn print_tasks(&mut self) {
-        while let Some(Ok(event)) = self.tasks.as_mut().map(broadcast::Receiver::try_recv) {
-            self.projection.on_task(&event);
+    pub(super) fn print_tasks(&mut self) {
+        use broadcast::error::TryRecvError;
+        while let Some(next) = self.tasks.as_mut().map(broadcast::Receiver::try_recv) {
+            match next {
+                Ok(event) => self.projection.on_task(&event),
+                Err(TryRecvError::Lagged(_)) => {}
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return,
+            }
         }
+    }
+
+    /// Returns the background tasks that have not ended, as people read them.
+    pub(super) fn running_tasks(&self) -> Vec<String> {
+        let tasks = self.interactive.tasks().map(|tasks| tasks.list()).unwrap_or_default();
+        let running = tasks
+            .iter()
+            .filter(|task| task.mode == TaskMode::Background && !task.status.is_terminal());
+        running.map(|task| format!("{} ({})", task.task, task.label)).collect()
     }
 
     async fn finish_turn(&mut self, progress: &mut Progress) {
@@ -735,7 +750,7 @@ async fn next_task(tasks: &mut Option<broadcast::Receiver<TaskEvent>>) -> Box<Ta
             None => std::future::pending().await,
             Some(events) => match events.recv().await {
                 Ok(event) => return Box::new(event),
-                // Only text is that frequent.
+                // The text of tasks does not arrive here, and nothing else is that frequent.
                 Err(broadcast::error::RecvError::Lagged(_)) => {}
                 Err(broadcast::error::RecvError::Closed) => *tasks = None,
             },

@@ -249,7 +249,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         facts,
         cancel: cancel.clone(),
         from_host: opening.from_host,
-        tasks: interactive.tasks().map(|tasks| tasks.subscribe()),
+        tasks: interactive.tasks().map(|tasks| tasks.subscribe_changes()),
         commands: opening.commands,
         hook_changes: changes,
         redactor,

@@ -291,6 +291,8 @@ impl Requests {
             }
             Request::ReloadSkills {} => return Answer::Later(self.reload_skills()),
             Request::UpdateSettings(update) => return Answer::Later(self.update_settings(update)),
+            // A task may use its whole grace period; meanwhile lines are printed and requests answered.
+            Request::StopTask { task_id } => return Answer::Later(self.stop_task(task_id)),
             Request::FileSuggestions { query } => {
                 return Answer::Later(host_files::suggestions(&self.setup, query));
             }
@@ -359,16 +361,6 @@ impl Requests {
                 Some(session) => Ok(rewind_files(session, &user_message_id, dry_run).await),
                 None => Err(missing(subtype, "no turn has run yet")),
             },
-            Request::StopTask { task_id } => {
-                let task = TaskId::from(task_id);
-                match self.tasks() {
-                    Some(tasks) => tasks.cancel(&task).await.map(|_| json!({})).map_err(failed),
-                    None => {
-                        let why = format!("there is no background task `{task}`");
-                        Err((ControlErrorCode::Failed, why))
-                    }
-                }
-            }
             Request::SeedReadState(file) => match &self.interactive {
                 Some(session) => file.apply(session, self.setup.cwd()).await,
                 None => {
@@ -400,6 +392,19 @@ impl Requests {
                  again, with --resume for the same conversation",
             )),
             Request::Other => Err(missing(subtype, "this program does not know the request")),
+        })
+    }
+
+    fn stop_task(&self, task_id: String) -> LaterReply {
+        let (tasks, task) = (self.tasks(), TaskId::from(task_id));
+        Box::pin(async move {
+            match tasks {
+                Some(tasks) => tasks.cancel(&task).await.map(|_| json!({})).map_err(failed),
+                None => {
+                    let why = format!("there is no background task `{task}`");
+                    Err((ControlErrorCode::Failed, why))
+                }
+            }
         })
     }
 

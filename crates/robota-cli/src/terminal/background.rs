@@ -18,6 +18,12 @@ impl BackgroundTasks {
             }
             return;
         }
+        if let TaskChange::Placed(place) = change
+            && place.mode == Some(TaskMode::Background)
+        {
+            // The user moved it: no call waits for it any longer.
+            self.0.entry(task.clone()).or_insert(TaskStatus::Running);
+        }
         let Some(status) = self.0.get_mut(task) else { return };
         match transition(*status, change) {
             Some(after) if after.is_terminal() => drop(self.0.remove(task)),

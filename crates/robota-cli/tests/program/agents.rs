@@ -49,6 +49,8 @@ async fn sdk_15_an_agent_of_the_command_line_works_and_is_reported_in_lines() {
     assert!(started["tool_use_id"].is_string(), "{started}");
     let progress = of(&lines, "task_progress")[0];
     assert_eq!(progress["last_tool_name"], "Read");
+    // The answer with the call has been counted.
+    assert!(progress["usage"]["total_tokens"].as_u64() > Some(0), "{progress}");
     // The agent's calls are lines of their own, between the call that started it and its result.
     let agent_lines: Vec<_> =
         lines.iter().filter(|line| line["parent_tool_use_id"] == started["tool_use_id"]).collect();
@@ -82,6 +84,28 @@ async fn sdk_15_an_agent_of_the_command_line_works_and_is_reported_in_lines() {
     assert!(stdout(&listed).contains("spawned_by"), "{}", stdout(&listed));
     let listed = home.robota(&["sessions", "list", "--agents"], &[]).await;
     assert!(stdout(&listed).contains("(agent of "), "{}", stdout(&listed));
+}
+
+#[tokio::test]
+async fn run_03_a_command_that_still_runs_at_the_end_is_stopped_and_its_end_is_printed() {
+    let home = Home::new();
+    let command =
+        json!({"command": "sleep 1000", "run_in_background": true, "description": "server"});
+    let scenario = Scenario::default().then(Reply::new().tool("Bash", command)).then("Started.");
+    let mock = MockServer::start(scenario).await.unwrap();
+    let origin = mock.origin();
+    let variables = [("ANTHROPIC_BASE_URL", &*origin), ("ANTHROPIC_API_KEY", KEY)];
+    let bypass = ["--permission-mode", "bypassPermissions"];
+    let args = ["-p", "Go.", "--output-format", "stream-json", "--verbose"];
+    let output = home.robota(&[&args[..], &bypass].concat(), &variables).await;
+    assert_eq!(output.status.code(), Some(0), "{} {}", stdout(&output), stderr(&output));
+    let lines: Vec<Value> =
+        stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let started = of(&lines, "task_started")[0];
+    let ended = of(&lines, "task_notification")[0];
+    assert_eq!((&ended["status"], &ended["task_id"]), (&json!("stopped"), &started["task_id"]));
+    let note = stderr(&output);
+    assert!(note.contains("robota: stopped with the session: bash_1 (server)"), "{note}");
 }
 
 /// Runs git in the project, and returns what it prints.

@@ -28,6 +28,7 @@ impl Projection {
             Event::TurnStarted(data) => shown.model.clone_from(&data.model),
             Event::ModelResponded(data) => {
                 shown.usage = data.usage.map(token_usage).unwrap_or_default();
+                shown.tokens += data.usage.map(|usage| usage.total()).unwrap_or_default();
             }
             _ => {}
         }

@@ -23,6 +23,8 @@ pub(super) struct ShownTask {
     /// The call that started it.
     pub(super) tool_use_id: Option<String>,
     tool_uses: u64,
+    /// The tokens of an agent's answers so far.
+    pub(super) tokens: u64,
     /// The model of an agent.
     pub(super) model: String,
     /// The usage of an agent's last answer.
@@ -79,7 +81,7 @@ impl Projection {
         }
         let shown = self.tasks.0.entry(task.task.clone()).or_default();
         shown.tool_uses += 1;
-        let usage = usage(task, shown.tool_uses);
+        let usage = usage(task, shown);
         self.writer.print(&TaskProgressLine {
             kind: Default::default(),
             subtype: Default::default(),
@@ -99,7 +101,7 @@ impl Projection {
             let totals = AgentTotals {
                 task: task.clone(),
                 model: shown.model.clone(),
-                usage: usage(task, shown.tool_uses),
+                usage: usage(task, &shown),
             };
             self.ended_agents.entry(call.clone()).or_default().push(totals);
         }
@@ -117,19 +119,25 @@ impl Projection {
             status,
             output_file: task.log.as_deref().unwrap_or_default(),
             summary: &format!("{} {outcome}", task.label),
-            usage: usage(task, shown.tool_uses),
+            usage: usage(task, &shown),
             session_id: self.writer.session(),
             uuid: self.writer.id().as_str(),
         });
     }
 }
 
-fn usage(task: &TaskState, tool_uses: u64) -> TaskLineUsage {
+fn usage(task: &TaskState, shown: &ShownTask) -> TaskLineUsage {
     let end = task.ended.unwrap_or(task.last_activity);
     let time = end.duration_since(task.started.unwrap_or(task.created));
     TaskLineUsage {
-        total_tokens: task.usage.iter().map(|used| used.usage.total()).sum(),
-        tool_uses,
+        // The end has them all, also those of compactions.
+        total_tokens: task
+            .usage
+            .iter()
+            .map(|used| used.usage.total())
+            .sum::<u64>()
+            .max(shown.tokens),
+        tool_uses: shown.tool_uses,
         duration_ms: u64::try_from(time.as_millis()).unwrap_or(0),
     }
 }

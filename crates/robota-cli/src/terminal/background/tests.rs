@@ -1,5 +1,7 @@
 use robota_core::ids::TaskId;
-use robota_core::task::{TaskChange, TaskFinished, TaskKind, TaskMode, TaskSpawned, TaskStatus};
+use robota_core::task::{
+    TaskChange, TaskFinished, TaskKind, TaskMode, TaskPlace, TaskSpawned, TaskStatus,
+};
 use robota_sdk::InteractiveEvent;
 
 use crate::terminal::testing::Harness;
@@ -32,6 +34,14 @@ fn the_status_line_counts_the_tasks_in_the_background() {
     assert!(program.shown().contains("2 in background"), "{}", program.shown());
     change(&mut program, "t1", TaskChange::Started);
     change(&mut program, "t1", TaskChange::Finished(TaskFinished::new(TaskStatus::Completed)));
+    assert!(program.shown().contains("1 in background"), "{}", program.shown());
+    // A call waits for it until the user moves it.
+    change(&mut program, "t3", TaskChange::Started);
+    let mode = Some(TaskMode::Background);
+    let moved = TaskChange::Placed(TaskPlace { mode, ..TaskPlace::default() });
+    change(&mut program, "t3", moved);
+    assert!(program.shown().contains("2 in background"), "{}", program.shown());
+    change(&mut program, "t3", TaskChange::Finished(TaskFinished::new(TaskStatus::Completed)));
     assert!(program.shown().contains("1 in background"), "{}", program.shown());
     change(&mut program, "t2", TaskChange::Finished(TaskFinished::new(TaskStatus::Cancelled)));
     assert!(!program.shown().contains("background"), "{}", program.shown());

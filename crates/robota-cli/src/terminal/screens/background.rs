@@ -198,9 +198,16 @@ impl Background {
 
 fn send(task: TaskId, text: String, spent: Spent) -> Effect {
     work(move |context| async move {
-        if let Some(tasks) = context.session.tasks()
-            && let Err(error) = tasks.send(&task, format!("{text}\n"))
-        {
+        let runs = context.session.agent_runs();
+        let sent = match runs.filter(|runs| runs.get(&task).is_ok()) {
+            // An agent that has ended continues with the text.
+            Some(runs) => runs.send(&task, &text).await.map(drop),
+            None => match context.session.tasks() {
+                Some(tasks) => tasks.send(&task, format!("{text}\n")),
+                None => Ok(()),
+            },
+        };
+        if let Err(error) = sent {
             context.report(&error.to_string());
         }
         found(&context, None, spent, Wait::No).await
