@@ -124,7 +124,7 @@ fn prompt(params: &Value) -> Value {
         "greet" => text(format!("Greet {}", params["arguments"]["who"])),
         "empty" => json!({"messages": []}),
         "strange" => json!({"resultType": "task", "taskId": "task-1"}),
-        "survey" => asked_first(params).unwrap_or_else(|answers| text(answers)),
+        "survey" => asked_first(params).unwrap_or_else(text),
         other => text(format!("The prompt {other}")),
     }
 }
