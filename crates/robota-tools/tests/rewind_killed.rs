@@ -7,6 +7,7 @@ mod workspace;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -14,13 +15,13 @@ use robota_core::blob::Blobs;
 use robota_core::checkpoint::{
     CrashCleanup, FileChange, FileDelta, FoundFile, PathState, RestoreFiles,
 };
-use robota_core::event::{FilesWatched, NotRestored};
+use robota_core::event::{Event, FilesWatched, NotRestored};
 use robota_core::ids::{CallId, SessionId};
 use robota_core::journal::read_all;
 use robota_core::process::ProcessIdentity;
 use robota_core::scripted::Script;
 use robota_exec::{CommandSpec, Environment, Exit, ShellCommand, Supervisor};
-use robota_session::{RestoreOptions, RestoreScope, Resume, Session};
+use robota_session::{Callbacks, RestoreOptions, RestoreScope, Resume, Session};
 use robota_tools::{CaptureLimits, LocalCrashCleanup, LocalFiles};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -130,6 +131,8 @@ struct Plan {
     /// The edits of the last command, which then kills the process. No edit follows the kill: it could
     /// be made while the next process already compares files.
     killed: Vec<Op>,
+    /// Kills the process earlier: after this many calls have ended, between two tools.
+    killed_after: Option<usize>,
     /// The edits of the process that resumes the session.
     resumed: Vec<Op>,
     /// The order in which checkpoints are restored.
@@ -141,8 +144,16 @@ struct Plan {
 fn plan() -> impl Strategy<Value = Plan> {
     let ops = |most| prop::collection::vec(op(), 0..most);
     let order = prop::collection::vec(0..10_usize, 4);
-    (prop::collection::vec(ops(6), 1..3), ops(4), ops(4), order, any::<bool>()).prop_map(
-        |(turns, killed, resumed, order, watched)| Plan { turns, killed, resumed, order, watched },
+    let killed = (ops(4), prop::option::of(1..8_usize));
+    (prop::collection::vec(ops(6), 1..3), killed, ops(4), order, any::<bool>()).prop_map(
+        |(turns, (killed, killed_after), resumed, order, watched)| Plan {
+            turns,
+            killed,
+            killed_after,
+            resumed,
+            order,
+            watched,
+        },
     )
 }
 
@@ -268,7 +279,17 @@ fn helper_that_edits_and_is_killed() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let test = test_session(&dir, plan.watched);
-        let builder = test.builder(script.text("never"));
+        let mut builder = test.builder(script.text("never"));
+        if let Some(most) = plan.killed_after {
+            let ended = AtomicUsize::new(0);
+            builder = builder.callbacks(Callbacks::new().on_event(Arc::new(move |envelope| {
+                let is_end = matches!(envelope.event, Event::ToolFinished(_));
+                if is_end && ended.fetch_add(1, Ordering::SeqCst) + 1 == most {
+                    // No command runs now: it would survive, and edit while files are compared.
+                    robota_exec::crash();
+                }
+            })));
+        }
         let session = builder.create(test.store.clone(), Some("s".into())).await.unwrap();
         for _ in 0..=plan.turns.len() {
             prompt(&test, &session).await;
