@@ -23,6 +23,7 @@ use robota_core::error::Diagnose as _;
 use robota_core::event::{Closed, Cursor, Delivery, Event, ModelAsked, ModelRetry, Renamed};
 use robota_core::ids::{CallId, InputId, SessionId};
 use robota_core::into_arc::IntoArc;
+use robota_core::journal::JournalStore;
 use robota_core::message::{Content, Message};
 use robota_core::provider::{ModelRequest, OutputSchema, Provider, ask};
 use robota_core::state::{Origin, State};
@@ -56,7 +57,7 @@ use crate::subscribe::{SessionEvent, StartAt, Subscription, SubscriptionItem, su
 // limits the memory of a session whose task is busy.
 const REQUESTS: usize = 64;
 
-/// A session: a conversation that survives a crash of its process. Clones are handles to the same
+/// Controls a conversation that survives a crash of its process. Clones are handles to the same
 /// session.
 ///
 /// One task owns the session. Dropping the last handle shuts it down in the background, as
@@ -108,7 +109,7 @@ impl WeakSession {
     }
 }
 
-/// The status of a session (KODE-01).
+/// Says what a session is doing (KODE-01).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     /// Ready, busy or paused.
@@ -127,7 +128,7 @@ pub struct Status {
     pub queued: usize,
 }
 
-/// Facts about a session, for lists and status lines.
+/// Describes a session, for lists and status lines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionInfo {
     /// The id under which the store has it.
@@ -191,7 +192,7 @@ impl From<Delivery> for SendOptions {
     }
 }
 
-/// The answer to a question outside the conversation: see [`Session::ask_llm`].
+/// Answers a question outside the conversation: see [`Session::ask_llm`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskReply {
     /// The whole text of the answer.
@@ -209,6 +210,20 @@ impl Session {
         model: impl Into<String>,
     ) -> SessionBuilder {
         SessionBuilder::new(provider.into_arc(), model.into())
+    }
+
+    /// Opens the session with this id, with the default settings: resumes it if the store has it,
+    /// creates it otherwise. [`Session::builder`] changes the settings.
+    ///
+    /// # Errors
+    /// As [`SessionBuilder::open`].
+    pub async fn open(
+        provider: impl IntoArc<dyn Provider>,
+        model: impl Into<String>,
+        store: impl IntoArc<dyn JournalStore>,
+        id: impl Into<SessionId>,
+    ) -> Result<Self, SessionError> {
+        Self::builder(provider, model).open(store, id).await
     }
 
     pub(crate) fn launch(shared: Arc<Shared>, recorder: Recorder, options: StartOptions) -> Self {

@@ -12,7 +12,7 @@ use robota_core::hook::Hooks;
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalStore;
 use robota_core::permission::Mode;
-use robota_core::plugin::PluginSet;
+use robota_core::plugin::{Plugin, PluginSet};
 use robota_core::provider::Provider;
 use robota_core::tool::{
     LiveTools, Tool, ToolFactory, ToolNameTaken, ToolScope, ToolSet, ToolSource,
@@ -49,6 +49,7 @@ pub(crate) struct Setup {
     pub(crate) name: Option<String>,
     pub(crate) spawned_by: Option<SpawnedBy>,
     pub(crate) callbacks: Callbacks,
+    pub(crate) plugins: Vec<Arc<dyn Plugin>>,
     /// Output longer than this many bytes is cut for the model; none does not cut.
     pub(crate) output_limit: Option<usize>,
     /// Cleans up what a crash left on the machine.
@@ -170,7 +171,7 @@ impl Setup {
 
     /// Returns the plugins; none if there are none.
     pub(crate) fn plugins(&self) -> Option<Arc<PluginSet>> {
-        let plugins = self.callbacks.plugins();
+        let plugins = &self.plugins;
         (!plugins.is_empty()).then(|| Arc::new(PluginSet::new(plugins.iter().cloned())))
     }
 

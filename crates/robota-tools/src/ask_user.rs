@@ -82,6 +82,14 @@ pub trait QuestionHandler: Send + Sync {
     async fn ask(&self, question: &UserQuestion) -> Option<String>;
 }
 
+/// Lets a builder take a handler that the caller shares.
+#[async_trait::async_trait]
+impl<T: QuestionHandler + ?Sized> QuestionHandler for Arc<T> {
+    async fn ask(&self, question: &UserQuestion) -> Option<String> {
+        (**self).ask(question).await
+    }
+}
+
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {

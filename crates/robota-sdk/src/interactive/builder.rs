@@ -7,6 +7,7 @@ use robota_core::hook::Hooks;
 use robota_core::into_arc::IntoArc;
 use robota_core::journal::JournalStore;
 use robota_core::permission::Mode;
+use robota_core::plugin::Plugin;
 use robota_core::tool::Tool;
 use robota_exec::ReaperProgram;
 use robota_session::{Approvals, Callbacks, RecoveryHint};
@@ -53,6 +54,7 @@ pub struct InteractiveSessionBuilder {
     pub(super) first_hooks: Vec<Arc<dyn Hooks>>,
     pub(super) hooks: Vec<Arc<dyn Hooks>>,
     pub(super) callbacks: Callbacks,
+    pub(super) plugins: Vec<Arc<dyn Plugin>>,
     pub(super) name: Option<String>,
     pub(super) mode: Option<Mode>,
     pub(super) may_bypass: bool,
@@ -97,6 +99,7 @@ impl InteractiveSessionBuilder {
             first_hooks: Vec::new(),
             hooks: Vec::new(),
             callbacks: Callbacks::new(),
+            plugins: Vec::new(),
             name: None,
             mode: None,
             may_bypass: false,
@@ -173,15 +176,15 @@ impl InteractiveSessionBuilder {
 
     /// Sets who answers the questions of the tool AskUserQuestion. Without it the tool is not
     /// offered.
-    pub fn questions(mut self, questions: Arc<dyn QuestionHandler>) -> Self {
-        self.questions = Some(questions);
+    pub fn questions(mut self, questions: impl QuestionHandler + 'static) -> Self {
+        self.questions = Some(Arc::new(questions));
         self
     }
 
     /// Sets the editor that has the folder open: its text that is not saved is read, and files are
     /// changed through it.
-    pub fn editor(mut self, editor: Arc<dyn EditorFiles>) -> Self {
-        self.editor = Some(editor);
+    pub fn editor(mut self, editor: impl EditorFiles + 'static) -> Self {
+        self.editor = Some(Arc::new(editor));
         self
     }
 
@@ -200,6 +203,12 @@ impl InteractiveSessionBuilder {
     /// Adds hooks that run after those of the settings.
     pub fn hooks(mut self, hooks: impl IntoArc<dyn Hooks>) -> Self {
         self.hooks.push(hooks.into_arc());
+        self
+    }
+
+    /// Adds a plugin in code, which follows the runs and can stop them. Plugins run before the hooks.
+    pub fn plugin(mut self, plugin: impl IntoArc<dyn Plugin>) -> Self {
+        self.plugins.push(plugin.into_arc());
         self
     }
 
@@ -255,6 +264,12 @@ impl InteractiveSessionBuilder {
     /// Offers a tool besides the built-in ones.
     pub fn tool(mut self, tool: impl IntoArc<dyn Tool>) -> Self {
         self.tools.push(tool.into_arc());
+        self
+    }
+
+    /// Offers tools besides the built-in ones.
+    pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        self.tools.extend(tools);
         self
     }
 
