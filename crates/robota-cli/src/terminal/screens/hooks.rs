@@ -3,7 +3,7 @@
 use robota_core::hook::HookKind;
 use robota_sdk::hooks::{HookEffect, HookListing, ListedHook};
 
-use super::details::{self, Body, Entry, Found, Kind};
+use super::details::{self, Body, Entry, Kind, LoadedDetails};
 use super::{Opening, work};
 
 const KIND: Kind = Kind {
@@ -12,7 +12,7 @@ const KIND: Kind = Kind {
     find: || {
         work(|context| async move {
             let listing = HookListing::of(&context.setup.settings, &HookKind::ALL);
-            Found(Ok(entries(&listing)))
+            LoadedDetails(Ok(entries(&listing)))
         })
     },
 };

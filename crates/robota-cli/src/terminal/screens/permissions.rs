@@ -44,7 +44,7 @@ enum Place {
     Other,
 }
 
-struct Found(Vec<Item<RuleEntry>>);
+struct LoadedRules(Vec<Item<RuleEntry>>);
 struct Changed(Result<String, String>);
 
 /// Opens the page and asks for the rules.
@@ -54,7 +54,7 @@ pub(super) fn open() -> Opening {
 }
 
 fn find() -> Effect {
-    work(|context| async move { Found(rules(&context)) })
+    work(|context| async move { LoadedRules(rules(&context)) })
 }
 
 /// Lists the rules of the session and of the settings. The settings are read again, because this
@@ -218,7 +218,7 @@ impl Page for Permissions {
     }
 
     fn answer(&mut self, reply: Box<dyn Any + Send>, _: &PageContext<'_>) -> PageOutcome {
-        let reply = match reply.downcast::<Found>() {
+        let reply = match reply.downcast::<LoadedRules>() {
             Ok(found) => {
                 self.list.set(found.0);
                 return PageOutcome::Stay(Vec::new());
