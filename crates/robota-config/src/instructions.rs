@@ -143,7 +143,7 @@ pub struct InstructionOptions {
     pub caps: InstructionCaps,
 }
 
-/// The instructions for a working folder.
+/// Holds the instructions that apply in a working folder.
 #[derive(Debug)]
 pub struct Instructions {
     /// The files that apply from the start, in the order in which they are given to the model: the

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 /// Why a server could not be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum McpError {
     /// The server did not start, or the connection was refused.
     #[error("the MCP server `{server}` cannot be reached: {problem}")]

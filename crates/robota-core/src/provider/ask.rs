@@ -13,7 +13,7 @@ use crate::ids::Ids;
 use crate::message::{Message, MessageState};
 use crate::streaming::StreamingAnswer;
 
-/// The limits of a model call.
+/// Limits one model call outside a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AskLimits {
     /// The call fails if its stream sends nothing for this long.

@@ -43,7 +43,7 @@ pub enum ServerStatus {
     Disabled,
 }
 
-/// The status of a server, for lists.
+/// Reports the status of a server, for lists.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ServerReport {
     /// The name in the configuration.
@@ -80,7 +80,7 @@ pub struct ToolChangesReport {
     pub instructions: bool,
 }
 
-/// The instructions of a server for models.
+/// Holds what a server says to models about its tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerInstructions {
     /// The name in the configuration.

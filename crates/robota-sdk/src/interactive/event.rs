@@ -352,7 +352,7 @@ pub(super) fn shown_text(content: &[Block], metadata: &Map<String, Value>) -> St
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// The events of a session for clients, as they happen. It ends with the session.
+/// Receives the events of a session for clients, as they happen. It ends with the session.
 ///
 /// ```
 /// use robota_sdk::{InteractiveEvent, InteractiveSession, SdkError};
