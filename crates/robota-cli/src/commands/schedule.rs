@@ -254,6 +254,7 @@ async fn run_schedules(args: RunArgs) -> anyhow::Result<Exit> {
         .store(context.store.clone())
         .agents(agents)
         .choose(SessionChoice::Earlier(earlier))
+        // The command runs without a user who could answer.
         .approvals(Approvals::Deny);
     if let Some(reaper) = setup::reaper() {
         builder = builder.reaper(reaper);
@@ -336,6 +337,7 @@ fn list_text(list: &[ScheduleInfo]) -> String {
             (Some(problem), ..) => format!("cannot run: {problem}"),
             (None, true, _) => "paused".to_owned(),
             (None, false, Some(next)) => format!("next {next}"),
+            // A schedule that counts answers has no time.
             (None, false, None) => "after answers".to_owned(),
         };
         format!(
@@ -380,6 +382,7 @@ fn period(text: &str) -> Result<Duration, String> {
         'd' => 86_400,
         _ => return Err(invalid()),
     };
+    // The unit is one byte long: any other last character was refused.
     let number: u64 = text[..text.len() - 1].parse().map_err(|_| invalid())?;
     number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(invalid)
 }

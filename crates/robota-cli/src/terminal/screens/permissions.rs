@@ -101,6 +101,7 @@ fn remove(entry: RuleEntry) -> Effect {
                 let key = entry.list.key();
                 match rules.remove(*layer, &key, Some(std::slice::from_ref(&entry.rule))) {
                     Ok(()) => {
+                        // The session may also have the rule, from an answer "always".
                         context
                             .session
                             .session()
@@ -119,6 +120,7 @@ fn remove(entry: RuleEntry) -> Effect {
 fn add(list: RuleList, rule: String) -> Effect {
     work(move |context| async move {
         let rules = SavedRules::new(context.setup.clone());
+        // The file that is not shared: a rule that a user adds here is no decision of the team.
         let layer = Layer::ProjectRobotaLocal;
         let text = rule.clone();
         Changed(match rules.add(layer, list, &[rule]) {
@@ -138,6 +140,7 @@ fn apply(context: &WorkContext, list: RuleList, rule: &str) -> &'static str {
     let verdict = match list {
         RuleList::Ask => Verdict::Ask,
         RuleList::Deny => Verdict::Deny,
+        // A running session can only become stricter here; it allows more after an answer "always".
         RuleList::Allow => return "; it applies from the next start on",
     };
     let rules = [rule.to_owned()];
@@ -227,6 +230,7 @@ impl Page for Permissions {
         };
         if let Ok(changed) = reply.downcast::<Changed>() {
             self.message = Some(changed.0.unwrap_or_else(|why| format!("failed: {why}")));
+            // Read again, so that the list shows what the files really have.
             return PageOutcome::Stay(vec![find()]);
         }
         PageOutcome::Stay(Vec::new())
