@@ -107,7 +107,7 @@ pub struct OffHostOverrides {
     pub quirks: Option<Quirks>,
 }
 
-/// Describes one vendor.
+/// Describes how the services of one vendor are reached and what they can do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {

@@ -23,7 +23,6 @@ use robota_core::error::Diagnose as _;
 use robota_core::event::{Closed, Cursor, Delivery, Event, ModelAsked, ModelRetry, Renamed};
 use robota_core::ids::{CallId, InputId, SessionId};
 use robota_core::into_arc::IntoArc;
-use robota_core::journal::JournalStore;
 use robota_core::message::{Content, Message};
 use robota_core::provider::{ModelRequest, OutputSchema, Provider, ask};
 use robota_core::state::{Origin, State};
@@ -210,20 +209,6 @@ impl Session {
         model: impl Into<String>,
     ) -> SessionBuilder {
         SessionBuilder::new(provider.into_arc(), model.into())
-    }
-
-    /// Opens the session with this id, with the default settings: resumes it if the store has it,
-    /// creates it otherwise. [`Session::builder`] changes the settings.
-    ///
-    /// # Errors
-    /// As [`SessionBuilder::open`].
-    pub async fn open(
-        provider: impl IntoArc<dyn Provider>,
-        model: impl Into<String>,
-        store: impl IntoArc<dyn JournalStore>,
-        id: impl Into<SessionId>,
-    ) -> Result<Self, SessionError> {
-        Self::builder(provider, model).open(store, id).await
     }
 
     pub(crate) fn launch(shared: Arc<Shared>, recorder: Recorder, options: StartOptions) -> Self {

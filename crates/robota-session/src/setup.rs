@@ -171,8 +171,9 @@ impl Setup {
 
     /// Returns the plugins; none if there are none.
     pub(crate) fn plugins(&self) -> Option<Arc<PluginSet>> {
-        let plugins = &self.plugins;
-        (!plugins.is_empty()).then(|| Arc::new(PluginSet::new(plugins.iter().cloned())))
+        let mut plugins = self.plugins.iter().chain(self.callbacks.plugins()).cloned().peekable();
+        plugins.peek()?;
+        Some(Arc::new(PluginSet::new(plugins)))
     }
 
     /// Returns what restores files, and the working directory.

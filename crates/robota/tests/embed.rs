@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use robota::core::event::TurnStatus;
 use robota::core::journal::{JournalStore, MemoryStore};
+use robota::core::plugin::{MemoryStorage, UsagePlugin};
 use robota::core::provider::{ModelRequest, StopReason};
 use robota::core::tool::ToolOutcome;
 use robota::core::typed::{MAX_REPAIRS, TypedError};
 use robota::core::usage::Usage;
 use robota::scripted::{Answer, Script, ScriptedProvider};
+use robota::session::Callbacks;
 use robota::{Agent, Session, SessionError, Tool as _, ToolContext, TurnEnd};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -151,14 +153,24 @@ async fn open_creates_a_session_and_later_resumes_it() {
     session.shutdown("done").await.unwrap();
     session.shutdown("done").await.unwrap();
 
-    // With the default settings there is no builder to write.
-    let plain = Session::open(model(), "some-model", store.clone(), "desk").await.unwrap();
-    assert_eq!(plain.context().messages().await.unwrap().len(), 4);
-    plain.shutdown("done").await.unwrap();
-
     let again = builder.open(store, "desk").await.unwrap();
     assert_eq!(again.run("Are you there?").await.unwrap(), "Still here.");
     assert_eq!(again.context().messages().await.unwrap().len(), 6);
+}
+
+#[tokio::test]
+async fn a_session_has_plugins_and_callbacks() {
+    let usage = Arc::new(UsagePlugin::new(MemoryStorage::default()));
+    let model = ScriptedProvider::new(Script::new().text("Hello!"));
+    let session = Session::builder(model, "m")
+        .plugin(usage.clone())
+        .callbacks(Callbacks::new())
+        .open(MemoryStore::new(), "desk")
+        .await
+        .unwrap();
+    session.run("Hi").await.unwrap();
+    session.shutdown("done").await.unwrap();
+    assert_eq!(usage.totals().unwrap().runs, 1);
 }
 
 #[derive(Debug, PartialEq, Deserialize, JsonSchema)]

@@ -7,7 +7,6 @@ use robota_core::hook::Hooks;
 use robota_core::into_arc::IntoArc;
 use robota_core::journal::JournalStore;
 use robota_core::permission::Mode;
-use robota_core::plugin::Plugin;
 use robota_core::tool::Tool;
 use robota_exec::ReaperProgram;
 use robota_session::{Approvals, Callbacks, RecoveryHint};
@@ -54,7 +53,6 @@ pub struct InteractiveSessionBuilder {
     pub(super) first_hooks: Vec<Arc<dyn Hooks>>,
     pub(super) hooks: Vec<Arc<dyn Hooks>>,
     pub(super) callbacks: Callbacks,
-    pub(super) plugins: Vec<Arc<dyn Plugin>>,
     pub(super) name: Option<String>,
     pub(super) mode: Option<Mode>,
     pub(super) may_bypass: bool,
@@ -99,7 +97,6 @@ impl InteractiveSessionBuilder {
             first_hooks: Vec::new(),
             hooks: Vec::new(),
             callbacks: Callbacks::new(),
-            plugins: Vec::new(),
             name: None,
             mode: None,
             may_bypass: false,
@@ -206,12 +203,6 @@ impl InteractiveSessionBuilder {
         self
     }
 
-    /// Adds a plugin in code, which follows the runs and can stop them. Plugins run before the hooks.
-    pub fn plugin(mut self, plugin: impl IntoArc<dyn Plugin>) -> Self {
-        self.plugins.push(plugin.into_arc());
-        self
-    }
-
     /// Sets functions that are called for the events of the session.
     pub fn callbacks(mut self, callbacks: Callbacks) -> Self {
         self.callbacks = callbacks;
@@ -264,12 +255,6 @@ impl InteractiveSessionBuilder {
     /// Offers a tool besides the built-in ones.
     pub fn tool(mut self, tool: impl IntoArc<dyn Tool>) -> Self {
         self.tools.push(tool.into_arc());
-        self
-    }
-
-    /// Offers tools besides the built-in ones.
-    pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
-        self.tools.extend(tools);
         self
     }
 

@@ -234,7 +234,6 @@ impl InteractiveSessionBuilder {
         let runs_schedules = self.schedules;
         let open = self.open.clone();
         let name = self.name.take();
-        let plugins = std::mem::take(&mut self.plugins);
         let (hints, rule_sink) = (self.hints.take(), self.rule_sink.take());
         let loaded = LoadedContext {
             parts: context.parts.clone(),
@@ -257,7 +256,6 @@ impl InteractiveSessionBuilder {
                 (Offered { tools: tools.clone(), todos: todos.clone(), readers }, runtime.clone()),
             )?
             .crash_cleanup(crash_cleanup.clone());
-        builder = plugins.into_iter().fold(builder, SessionBuilder::plugin);
         builder = hooks.into_iter().fold(builder, SessionBuilder::hooks);
         let managers = runtime.clone();
         builder = builder.session_hooks(move |session| {
