@@ -107,7 +107,7 @@ impl std::error::Error for NoProvider {}
 /// The arguments that select a provider and a model.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProviderRequest<'a> {
-    /// `--provider`
+    /// The vendor, profile or script of `--provider`; without it the settings decide.
     pub(crate) provider: Option<&'a str>,
     /// The model to select.
     pub(crate) model: WantedModel<'a>,

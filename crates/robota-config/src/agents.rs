@@ -64,7 +64,7 @@ const MAX_AGENTS: usize = 500;
 const MAX_DESCRIPTION: usize = 1_536;
 const MAX_LISTING: usize = 16 * 1024;
 
-/// The agents of a working folder, by name.
+/// Finds the agents of a working folder by name.
 #[derive(Debug, Clone)]
 pub struct Agents {
     /// Files that were not read or have invalid fields, and why.

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use robota_core::env_ref::EnvRefError;
 use robota_core::error::{Diagnose, ErrorKind};
 
-/// An error of using or writing settings.
+/// Says why settings cannot be read or written.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// `currentProvider` names a profile that does not exist.
     #[error("{origin}: `currentProvider` is `{name}`, but there is no profile `providers.{name}`")]

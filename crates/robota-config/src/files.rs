@@ -17,8 +17,8 @@ use crate::validate::{self, Checked};
 // Far more than people write; a checkout could contain a file that fills the memory.
 pub const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
-/// The content of all layers, read once: the bytes that are shown to the user for trust, hashed and
-/// loaded are the same.
+/// Holds the content of all layers, read once: the bytes that are shown to the user for trust,
+/// hashed and loaded are the same.
 #[derive(Debug, Clone)]
 pub struct Files {
     pub(crate) folder: Option<PathBuf>,

@@ -30,10 +30,10 @@ pub use words::split_rules;
 
 use crate::clean::clean;
 
-/// The most bytes of a header. A longer one is ignored.
+/// A header that has more bytes than this is ignored.
 pub const MAX_HEADER_BYTES: usize = 16 * 1024;
 
-/// A Markdown file: header and body.
+/// Splits a Markdown file into header and body.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Markdown {
     /// The fields of the header; empty if there is none.

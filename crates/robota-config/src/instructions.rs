@@ -143,8 +143,8 @@ pub struct InstructionOptions {
     pub caps: InstructionCaps,
 }
 
-/// The instructions for a working folder. A clone is for another conversation: each remembers what it
-/// was given.
+/// Holds the instructions that apply in a working folder. A clone is for another conversation: each
+/// remembers what it was given.
 #[derive(Debug, Clone)]
 pub struct Instructions {
     /// The files that apply from the start, in the order in which they are given to the model: the

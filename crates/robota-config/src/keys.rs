@@ -124,7 +124,7 @@ pub enum Support {
     NoEffect,
 }
 
-/// The strictest value of a key.
+/// Says which value of a key is the strictest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strict {
     /// `true` is strict: it forbids, or turns a protection on.
@@ -175,7 +175,7 @@ pub(crate) enum Check {
     Hooks,
 }
 
-/// One row of the table.
+/// Says how the values of one key are merged, and which files may set it: one row of the table.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyRule {
     /// The path of the key; `*` matches any name.
@@ -210,7 +210,7 @@ fn has_type<T: DeserializeOwned>(value: &Value) -> Result<(), Mismatch> {
 
 macro_rules! keys {
     ($( $path:literal $merge:expr, $effect:expr, $support:expr, $check:tt; )*) => {
-        /// The table, in the order of `docs/settings.md`.
+        /// Lists all keys, in the order of `docs/settings.md`.
         pub const KEYS: &[KeyRule] = &[ $( KeyRule {
             path: $path,
             merge: $merge,

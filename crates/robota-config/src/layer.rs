@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// One source of settings. A greater layer overrides a lesser one.
+/// Names one source of settings. A greater layer overrides a lesser one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layer {
@@ -39,7 +39,7 @@ pub enum Scope {
 }
 
 impl Layer {
-    /// The six files, lowest layer first.
+    /// Lists the six files, lowest layer first.
     pub const FILES: [Self; 6] = [
         Self::UserRobota,
         Self::UserClaude,
@@ -87,7 +87,7 @@ impl fmt::Display for Layer {
     }
 }
 
-/// The origin of a setting: its layer, file and line.
+/// Says where a setting was written: in which layer, file and line.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Origin {
     /// The layer, which decides what the setting may do.

@@ -63,7 +63,7 @@ impl McpScope {
     }
 }
 
-/// An MCP server, as a file, a plugin or an argument configures it.
+/// Describes an MCP server as a file, a plugin or an argument configures it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct McpEntry {
     /// The name by which `mcp` commands and permission rules mean it.
@@ -76,7 +76,7 @@ pub struct McpEntry {
     pub fields: Map<String, Value>,
 }
 
-/// The servers of `.mcp.json`.
+/// Holds the servers of `.mcp.json`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ProjectServers {
     /// The entries by name; none if the folder is not trusted.
@@ -87,7 +87,7 @@ pub struct ProjectServers {
     pub problems: Vec<String>,
 }
 
-/// The configured servers of a folder.
+/// Lists the configured servers of a folder.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct McpListing {
     /// The servers that apply, highest precedence first. Each name is there once.

@@ -13,7 +13,7 @@
 /// The most mentions of one text that are used.
 const MAX_MENTIONS: usize = 100;
 
-/// A mention of a file, as a person writes it.
+/// Refers to a file as a person writes it in a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mention {
     /// The range of the mention in the text, from the `@` on.
@@ -24,7 +24,7 @@ pub struct Mention {
     pub lines: Option<LineRange>,
 }
 
-/// Lines of a file, counted from 1.
+/// Selects lines of a file, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineRange {
     /// The first line, counted from 1.

@@ -47,7 +47,7 @@ pub struct OutputStyle {
     pub origin: Origin,
 }
 
-/// The output styles of a working folder, by name.
+/// Finds the output styles of a working folder by name.
 #[derive(Debug, Clone, Default)]
 pub struct OutputStyles {
     /// Files that were not read, and why.

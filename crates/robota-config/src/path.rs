@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// The path of a key, such as `permissions.allow`.
+/// Names a key by its path, such as `permissions.allow`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct KeyPath(pub(crate) Vec<String>);
 

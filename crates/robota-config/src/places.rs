@@ -28,7 +28,7 @@ pub struct Places {
     pub flags: Map<String, Value>,
 }
 
-/// A group of settings files, as `--setting-sources` names it.
+/// Selects a group of settings files, as `--setting-sources` names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SettingSource {
@@ -53,7 +53,7 @@ impl std::str::FromStr for SettingSource {
     }
 }
 
-/// The value of `--settings`.
+/// Holds the value of `--settings`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettingsArgument {
     /// The path of a settings file.
@@ -161,7 +161,7 @@ impl Places {
     }
 }
 
-/// The environment variables at the start of the program.
+/// Holds the environment variables at the start of the program.
 #[derive(Clone, Default)]
 pub struct Environment {
     variables: BTreeMap<String, String>,

@@ -10,7 +10,7 @@ use crate::model::{DEFAULT_TIMEOUT, ProviderProfile};
 use crate::path::KeyPath;
 use crate::settings::Settings;
 
-/// The provider profile in use. Its key is not resolved yet.
+/// Holds the provider profile that the settings select. Its key is not resolved yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ActiveProvider {
     /// The name of the profile; `provider` for the key `provider` of older versions.

@@ -18,7 +18,7 @@ pub enum Severity {
     Error,
 }
 
-/// A problem in a settings file or argument.
+/// Reports a problem in a settings file or argument.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// How severe it is.

@@ -22,7 +22,7 @@ use crate::report::{Dropped, Problem, Reason, Report, Severity, redact};
 use crate::trust::{NamedFiles, Trust, TrustStore};
 use crate::validate::{Content, Entry};
 
-/// The text of a permission rule and its origin. `robota-policy` parses it.
+/// Holds the text of a permission rule and its origin. `robota-policy` parses it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RuleText {
     /// The rule as it is written, such as `Bash(git log *)`.
@@ -84,7 +84,7 @@ pub struct Permissions {
     pub unreadable: Vec<Origin>,
 }
 
-/// A group of hooks and its origin.
+/// Holds a group of hooks and its origin.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SourcedHooks {
     /// The group, which may have hooks that are not usable and deny.

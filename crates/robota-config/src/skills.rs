@@ -49,7 +49,7 @@ use crate::reader::ContextReader;
 use crate::report::{Problem, Report};
 use find::Candidate;
 
-/// The skills of a working folder.
+/// Finds the skills of a working folder by name.
 #[derive(Debug)]
 pub struct Skills {
     reader: ContextReader,

@@ -93,7 +93,7 @@ pub struct Task {
     pub open_items: Vec<String>,
 }
 
-/// The tasks of a project, as its files describe them.
+/// Holds the tasks of a project as its files describe them.
 #[derive(Debug, Clone, Default)]
 pub struct Tasks {
     /// The tasks, in the byte order of their file names.

@@ -34,7 +34,7 @@ pub struct SettingsWriter<'a> {
     pub clock: &'a dyn Clock,
 }
 
-/// The result of a write.
+/// Reports where a setting was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
     /// The file that was written, or that had the value already.

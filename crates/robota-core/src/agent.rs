@@ -51,8 +51,8 @@ use crate::state::State;
 use crate::turn::{TurnInput, TurnReport};
 use crate::typed::{self, Answer, Attempts, TypedError};
 
-/// An agent in memory: it ends with its process. Two agents share nothing but
-/// what their builders were given. For an agent that survives a crash use a durable session.
+/// Runs turns in memory: the conversation ends with the process. Two agents share nothing but what
+/// their builders were given. For an agent that survives a crash use a durable session.
 ///
 /// ```
 /// use robota_core::agent::Agent;

@@ -9,7 +9,7 @@ use crate::message::BlobRef;
 /// Content up to this many bytes stays in the event; larger content becomes a blob.
 pub const INLINE_LIMIT: usize = 32 * 1024;
 
-/// The maximum size of a blob in bytes.
+/// A blob that is larger than this many bytes is refused.
 pub const BLOB_LIMIT: usize = 64 * 1024 * 1024;
 
 /// Stores content by its hash. The same content is stored once.

@@ -68,7 +68,7 @@ pub enum Capability {
     StructuredOutput,
 }
 
-/// The stage of a model between its announcement and its shutdown.
+/// Says at which stage a model is between its announcement and its shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Lifecycle {
@@ -181,7 +181,8 @@ pub struct ModelMatch<'a> {
     pub precision: Precision,
 }
 
-/// A list of models. Cloning is cheap; adding to a clone does not change the original.
+/// Lists the known models with their limits and prices. Cloning is cheap; adding to a clone does
+/// not change the original.
 #[derive(Debug, Clone, Default)]
 pub struct Catalogue {
     /// By normalised id and alias; later entries replace earlier ones.

@@ -23,11 +23,11 @@ use crate::ids::CallId;
 use crate::message::BlobRef;
 use crate::process::ProcessIdentity;
 
-/// The names of folders of version control systems. They are not recorded, and a restore changes
-/// nothing in them.
+/// Lists the folders in which version control systems keep their own data. They are not recorded,
+/// and a restore changes nothing in them.
 pub const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
 
-/// The most files of one `files_changed` event.
+/// A `files_changed` event has at most this many files.
 pub const MAX_CHANGES: usize = 500;
 
 /// What a file was before a change.

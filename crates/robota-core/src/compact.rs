@@ -10,7 +10,7 @@ use crate::ids::MessageId;
 use crate::message::Message;
 use crate::provider::View;
 
-/// The result of a compaction: a summary, and the first message that is kept verbatim.
+/// A compactor returns this: a summary, and the first message that is kept verbatim.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compaction {
     /// Replaces everything before `keep_from`. Its usage is the tokens of the call that made it.

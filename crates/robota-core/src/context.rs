@@ -35,7 +35,7 @@ pub const TOOL_RESULTS: f64 = 0.80;
 /// Above this share of the window the conversation is compacted, unless configured otherwise.
 pub const COMPACT: f64 = 0.835;
 
-/// The inputs of [`estimate`].
+/// Collects what [`estimate`] measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ContextInputs {
     /// The size of the serialised conversation, in bytes.

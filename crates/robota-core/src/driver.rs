@@ -41,10 +41,10 @@ use crate::turn::{
     Effect, Env, HookPoints, Input, Target, Turn, TurnFacts, TurnInput, TurnReport, TurnRules,
 };
 
-/// A turn in progress. The owner of the recorder waits until it is [`ready`](Drive::ready), then
-/// calls [`step`](Drive::step), until `step` returns a report. Between two steps the owner may
-/// append its own events. Dropping the drive cancels everything that the turn started; the turn
-/// stays open in the recorder's state until [`close_turn`](crate::close::close_turn) closes it.
+/// Runs one turn. The owner of the recorder waits until it is [`ready`](Drive::ready), then calls
+/// [`step`](Drive::step), until `step` returns a report. Between two steps the owner may append its
+/// own events. Dropping the drive cancels everything that the turn started; the turn stays open in
+/// the recorder's state until [`close_turn`](crate::close::close_turn) closes it.
 pub struct Drive {
     ports: Ports,
     config: SessionConfig,

@@ -18,15 +18,17 @@ use std::fmt;
 
 use crate::error::{Diagnose, ErrorKind};
 
-/// The prefix of a reference to an environment variable.
+/// A text that starts with this refers to an environment variable.
 pub const ENV_REFERENCE_PREFIX: &str = "$ENV:";
 
 /// Looks up a variable; returns `None` if it is not set. The caller provides it, so that this
 /// module does not read the environment of the process.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// A secret. It cannot be printed by accident: `Debug` shows `[REDACTED]`, there is no `Display`
-/// and no serialisation, and reading it requires a call of [`Secret::expose`].
+/// Keeps a secret from being printed by accident: `Debug` shows `[REDACTED]`, there is no `Display`
+/// and no serialisation, and reading it requires a call of [`Secret::expose`]. It cannot be printed
+/// by accident: `Debug` shows `[REDACTED]`, there is no `Display` and no serialisation, and reading
+/// it requires a call of [`Secret::expose`].
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -55,7 +57,8 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A valid reference `$ENV:NAME`. Its `Display` is that text.
+/// Refers to an environment variable as `$ENV:NAME`, where the name is valid. Its `Display` is that
+/// text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct EnvRef {
     name: String,
@@ -159,6 +162,7 @@ pub fn has_usable_secret(text: &str, lookup: Lookup<'_>) -> bool {
 /// No message repeats what follows the prefix unless it is a valid variable name: users paste keys
 /// there by mistake.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum EnvRefError {
     /// `$ENV:` with nothing after it.
     #[error("`$ENV:` is not followed by the name of a variable")]

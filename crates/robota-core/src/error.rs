@@ -16,7 +16,7 @@ pub enum Category {
     System,
 }
 
-/// The kind of a failure. The codes are stable.
+/// Classifies a failure, so that a caller can decide by a stable code. The codes are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
@@ -45,7 +45,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// All kinds, in the order of the table in `docs/guide.md`.
+    /// Lists all kinds, in the order of the table in `docs/guide.md`.
     pub const ALL: [Self; 11] = [
         Self::Configuration,
         Self::Validation,

@@ -32,7 +32,8 @@ pub enum Durability {
     Synced,
 }
 
-/// The durability in the event table. For two events it depends on the class of the call.
+/// Says when an event must be durable, as the event table has it. For two events it depends on the
+/// class of the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Barrier {
     /// [`Durability::Written`] for every event of this type.
@@ -43,7 +44,7 @@ pub enum Barrier {
     SyncedForEffects,
 }
 
-/// The role of an event type in the journal.
+/// Says what events of a type do in the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nature {
     /// Something that happened. It is recorded afterwards.
@@ -55,7 +56,7 @@ pub enum Nature {
     Chunk,
 }
 
-/// One row of the event table.
+/// Describes one event type: a row of the event table.
 #[derive(Debug, Clone, Copy)]
 pub struct EventInfo {
     /// The event type as it is written in the journal.
@@ -70,7 +71,7 @@ pub struct EventInfo {
 
 macro_rules! events {
     ($( $name:literal $variant:ident $nature:ident $barrier:ident $doc:literal; )*) => {
-        /// One fact of a session. Events of unknown types are preserved.
+        /// Records one fact of a session. Events of unknown types are preserved.
         #[derive(Debug, Clone, PartialEq)]
         #[non_exhaustive]
         #[expect(clippy::large_enum_variant, reason = "a snapshot is one of hundreds of events, and is not kept")]
@@ -85,7 +86,7 @@ macro_rules! events {
             },
         }
 
-        /// The event table: one row per known event type.
+        /// Describes every known event type in one row.
         pub const TABLE: &[EventInfo] = &[$( EventInfo {
             name: $name,
             nature: Nature::$nature,

@@ -7,6 +7,7 @@
 //! merges it. Hooks never fail open: where hooks decide, a hook that cannot run, crashes, times out
 //! or returns invalid output blocks.
 
+mod combined;
 mod decide;
 mod definition;
 mod event;
@@ -21,6 +22,7 @@ mod output;
 mod payload;
 mod runner;
 
+pub use combined::CombinedHooks;
 pub use decide::EventDecision;
 pub use definition::{
     CommandHook, HookCommon, HookDefinition, HookGroup, HttpHook, PromptHook, UnusableHook,
@@ -126,7 +128,7 @@ impl HookInput {
     }
 }
 
-/// The merged decision of the hooks of one point.
+/// Returns to the driver what the hooks of one point decided together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookAnswer {
@@ -140,7 +142,8 @@ pub enum HookAnswer {
     Stop(StopDecision),
 }
 
-/// The merged reply of the hooks of one point: a decision, and values that go with any decision.
+/// Returns to the driver the decision of the hooks of one point, and values that go with any
+/// decision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HookReply {
     /// The decision, of the kind that the point takes. An answer for another point blocks, or ends

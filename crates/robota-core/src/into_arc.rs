@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::approve::{Approver, RuleSink};
+use crate::checkpoint::CrashCleanup;
 use crate::clock::Clock;
 use crate::compact::Compactor;
 use crate::gate::Gate;
@@ -13,8 +14,8 @@ use crate::plugin::Plugin;
 use crate::provider::Provider;
 use crate::tool::{Tool, ToolFactory, ToolSource};
 
-/// A value or an [`Arc`] of it: builders take either, so that a caller writes `Arc::new` only
-/// where the value is really shared.
+/// Converts a value or an [`Arc`] of it to an `Arc`: builders take either, so that a caller writes
+/// `Arc::new` only where the value is really shared.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -35,8 +36,8 @@ pub trait IntoArc<T: ?Sized> {
 }
 
 /// Implements [`IntoArc`] for the values of a trait, for `Arc`s of them, and for `Arc<dyn Trait>`.
-/// Invoke it where the trait is defined.
-#[macro_export]
+// For traits of this crate only: elsewhere the compiler refuses the first implementation, and the
+// trait is implemented for `Arc<T>` instead.
 macro_rules! into_arc {
     ($($trait:path),+ $(,)?) => {$(
         impl<T: $trait + 'static> $crate::into_arc::IntoArc<dyn $trait> for T {
@@ -63,6 +64,7 @@ into_arc!(
     Approver,
     Clock,
     Compactor,
+    CrashCleanup,
     Gate,
     Hooks,
     Ids,

@@ -70,8 +70,8 @@ pub enum MessageState {
     Interrupted(Cause),
 }
 
-/// One message. Role and state are set by the constructors: only [`Message::assistant`] can create
-/// an interrupted message.
+/// Holds one message of a conversation. Role and state are set by the constructors: only
+/// [`Message::assistant`] can create an interrupted message.
 ///
 /// ```
 /// use robota_core::ids::RandomIds;
@@ -259,7 +259,7 @@ impl Message {
     }
 }
 
-/// Content blocks, created from a string (one text block) or from a list of blocks.
+/// Holds content blocks; a string becomes one text block.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Content(pub Vec<Block>);
 

@@ -19,7 +19,7 @@ pub enum PathKind {
     Missing,
 }
 
-/// Facts about the file system.
+/// Answers questions about paths of a file system.
 pub trait Paths: Send + Sync {
     /// Returns the canonical form of an absolute path: without `.` and `..`, and with every link
     /// followed. Components that do not exist are kept below their deepest existing ancestor.

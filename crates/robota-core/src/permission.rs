@@ -54,7 +54,7 @@ pub enum Mode {
     BypassPermissions,
 }
 
-/// Simple names for three of the modes.
+/// Names three of the modes as users of other agents know them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TrustLevel {

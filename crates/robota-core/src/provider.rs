@@ -38,7 +38,7 @@ use crate::ids::RandomIds;
 use crate::message::{Block, Message};
 use crate::usage::Usage;
 
-/// Calls a model service.
+/// Sends requests to a model service and streams its answers.
 ///
 /// ```
 /// use robota_core::provider::Provider;
@@ -123,7 +123,7 @@ pub trait Provider: Send + Sync {
     }
 }
 
-/// The limits of a model, as its service reports them.
+/// Says how long the input and output of a model may be, as its service reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ModelLimits {
     /// The context window in tokens, prompt and answer together; `None` if the service does not report it.

@@ -97,7 +97,7 @@ pub struct Boundaries {
     pub gaps: Vec<String>,
 }
 
-/// A command to run in a sandbox.
+/// Describes a command to run in a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exec {
     /// The command line, which bash runs.
@@ -124,7 +124,7 @@ pub enum ExecEnd {
     Cancelled,
 }
 
-/// The result of a command in a sandbox.
+/// Reports how a command in a sandbox ended, and what it printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Executed {
     /// How the command ended.
@@ -160,6 +160,7 @@ pub struct Stat {
 
 /// Why an operation of a sandbox failed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SandboxError {
     /// The restrictions of the sandbox do not allow it.
     #[error("the sandbox ({level:?}) does not allow to {action} {}", path.display())]

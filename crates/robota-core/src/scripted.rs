@@ -44,7 +44,7 @@ use crate::provider::{
     DeltaStream, ModelRequest, NativePayload, PayloadKind, PayloadSink, Provider, ProviderError,
 };
 
-/// The API name in the payloads of this provider.
+/// The payloads of this provider name this API.
 pub const API_SURFACE: &str = "scripted";
 
 /// Plays a script. Clones share the position in the script: each call, from any clone, takes the

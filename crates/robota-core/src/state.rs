@@ -40,7 +40,7 @@ use crate::usage::Usage;
 /// The state keeps the processes of at most this many calls; older ones have most likely ended.
 const MAX_BACKGROUND: usize = 1_024;
 
-/// The fold of a session's events.
+/// Holds what the events of a session add up to: the fold of its journal.
 ///
 /// ```
 /// use robota_core::event::Envelope;
@@ -193,7 +193,7 @@ impl SafePoints {
     }
 }
 
-/// A value with its hash.
+/// Keeps a value with its hash, so that it is hashed once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hashed<T> {
     /// SHA-256 of the value as the journal has it, in hexadecimal.

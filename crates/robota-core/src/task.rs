@@ -51,7 +51,7 @@ pub enum TaskMode {
     Background,
 }
 
-/// The state of a task; [`transition`] has the table of the changes.
+/// Says what a task is doing, or how it ended; [`transition`] has the table of the changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
@@ -174,7 +174,7 @@ pub struct TaskWorktree {
     pub branch: String,
 }
 
-/// The description of a new task.
+/// Describes a new task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskSpawned {
     /// Whether an agent or a process runs it.
@@ -267,7 +267,7 @@ impl TaskFinished {
     }
 }
 
-/// A question of a task about one of its calls.
+/// Asks a user about a call of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskQuestion {
     /// The call. Its id is also the id of the approval.
@@ -280,7 +280,7 @@ pub struct TaskQuestion {
     pub reason: String,
 }
 
-/// A change of a task: the one union of everything that happens to it.
+/// Records a change of a task: the one union of everything that happens to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum TaskChange {

@@ -31,10 +31,10 @@ use crate::tool::ToolOutcome;
 use crate::turn::TurnReport;
 use crate::usage::Usage;
 
-/// The target of all these spans; exporters filter by it.
+/// All these spans have this target; exporters filter by it.
 pub const TARGET: &str = module_path!();
 
-/// The value for errors and tools without a name of low cardinality.
+/// Spans have this value for errors and tools without a name of low cardinality.
 pub const OTHER: &str = "_OTHER";
 
 /// Creates the span of a turn, from its input to its end. Its parent is the caller's span.

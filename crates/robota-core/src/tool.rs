@@ -15,14 +15,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use function::{FunctionTool, IntoOutcome};
+pub use function::{FunctionTool, IntoOutcome, Json};
 pub use outcome::{DidRun, ToolOutcome};
 pub use output::{KeptOutput, OutputStore, OutputWriter, READ_OUTPUT};
 pub use registry::{ToolNameTaken, ToolSet};
 pub use schema::schema_of;
 pub(crate) use shared::shared_list;
 pub use shared::shared_spec;
-pub use validate::{InvalidInput, validate};
+pub(crate) use validate::validate_as;
+pub use validate::{InvalidInput, InvalidSchema, check_schema, validate};
 
 use crate::blob::Blobs;
 use crate::call::CallContext;
@@ -33,7 +34,7 @@ use crate::ids::{CallId, SessionId};
 use crate::permission::Class;
 use crate::process::ProcessWatch;
 
-/// The description of a tool, for models and for the gate.
+/// Describes a tool to models and to the gate.
 ///
 /// ```
 /// use robota_core::permission::Class;
@@ -95,8 +96,8 @@ pub trait Tool: Send + Sync {
     /// Returns the description; the same one every time.
     fn spec(&self) -> &ToolSpec;
 
-    /// Checks the arguments before the call is judged. The default checks them against the schema:
-    /// required and unknown keys, and the types of values.
+    /// Checks the arguments before the call is judged. The default checks them against the schema
+    /// ([`validate`]).
     ///
     /// # Errors
     /// When the arguments are not valid. The text says what the model must correct.

@@ -1,8 +1,8 @@
 //! Typed answers: asks the model for a JSON value of a Rust type, and reads it.
 //!
-//! `run_as` of an agent and of a session appends the instruction of [`ask_for`] to the prompt, passes
-//! [`output_of`] to the service, which may enforce it, and gives each answer to [`Attempts::read`], which returns the value or the message that asks for a repair, at
-//! most [`MAX_REPAIRS`] times.
+//! `run_as` of an agent and of a session appends the instruction of [`ask_for`] to the prompt and passes
+//! [`output_of`] to the service, which may enforce it. It gives each answer to [`Attempts::read`], which
+//! returns the value or the message that asks for a repair, at most [`MAX_REPAIRS`] times.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::error::{Diagnose, ErrorData, ErrorKind};
 use crate::message::{Block, Content};
 use crate::provider::{AnswerEnd, OutputSchema, StopReason};
-use crate::tool::{schema_of, validate};
+use crate::tool::{schema_of, validate_as};
 
 /// How often an answer that does not fit its type is sent back to the model.
 // A model that did not understand the schema after two explanations will not understand the third.
@@ -135,7 +135,7 @@ pub fn read<T: DeserializeOwned + JsonSchema>(answer: &str) -> Result<T, String>
     let value = json_in(answer)?;
     // Before serde: its message names the path of the value, which helps the model more than a line
     // and a column.
-    validate(&schema_of::<T>(), &value).map_err(|error| error.0)?;
+    validate_as("the answer", &schema_of::<T>(), &value)?;
     serde_json::from_value(value).map_err(|error| error.to_string())
 }
 

@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 
 mod normalise;
 
-/// The tokens of one model call, or the sum over several calls.
+/// Counts the tokens of one model call, or of several calls together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", default)]
 pub struct Usage {

@@ -92,7 +92,7 @@ impl PartialEq for Spilled {
 
 impl Eq for Spilled {}
 
-/// The captured part of one stream.
+/// Holds the captured part of one stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Captured {
     /// The first bytes of the stream, at most [`Limits::head`].

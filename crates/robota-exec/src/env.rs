@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use robota_core::redact::is_secret_variable;
 
-/// All environment variables of a child. The child inherits nothing from this process.
+/// Holds all environment variables of a child. The child inherits nothing from this process.
 ///
 /// Clones share the variables until one of them is changed. The `Debug` output has only the names,
 /// because values may be secrets.

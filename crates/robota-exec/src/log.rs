@@ -5,8 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// The last bytes of the output of a program. Readers address bytes by their offset in the whole
-/// output.
+/// Keeps the last bytes of the output of a program. Readers address bytes by their offset in the
+/// whole output.
 #[derive(Debug)]
 pub struct Log {
     ring: Mutex<Ring>,
@@ -21,7 +21,7 @@ struct Ring {
     capacity: usize,
 }
 
-/// A piece of the output.
+/// Holds a piece of the output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogChunk {
     /// The bytes of the output, which may begin or end inside a character.

@@ -13,7 +13,7 @@ const MAX_LINKS: usize = 40;
 /// How many names of a directory are tried to find out whether names are case-sensitive.
 const NAMES_PROBED: usize = 64;
 
-/// The file system of this machine.
+/// Answers questions about paths of this machine's file system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OsPaths;
 

@@ -13,7 +13,7 @@ use crate::capture::{Limits, Spill};
 use crate::env::Environment;
 use crate::sandbox::{Confinement, Scratch};
 
-/// The standard input of a child.
+/// Says what a child reads on its standard input.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Stdin {
     /// Nothing: it reads the end of file immediately.
@@ -26,7 +26,7 @@ pub enum Stdin {
     Open,
 }
 
-/// The size of the terminal of a program.
+/// Says how large the terminal of a program is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminalSize {
     /// Lines of text.
@@ -75,8 +75,8 @@ pub enum Streams {
     Merged,
 }
 
-/// A program to start. [`new`](Self::new) sets a default for every field except the program and its
-/// working directory.
+/// Describes a program to start. [`new`](Self::new) sets a default for every field except the
+/// program and its working directory.
 #[derive(Debug, Clone)]
 pub struct CommandSpec {
     /// The program: an absolute path, a path relative to `cwd` (with a slash), or a name that is

@@ -2,11 +2,13 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
+use syn::ext::IdentExt as _;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned as _;
 use syn::{
-    Attribute, Error, Expr, ExprPath, FnArg, ItemFn, LitStr, Meta, Pat, Result, Token, Type,
+    Attribute, Error, Expr, ExprPath, FnArg, GenericArgument, ItemFn, LitStr, Meta, Pat,
+    PathArguments, Result, Token, Type,
 };
 
 /// The options of the attribute: `#[tool(name = "Weather", class = Inspect)]`.
@@ -87,10 +89,7 @@ pub(crate) fn expand(options: TokenStream, function: TokenStream) -> Result<Toke
             passed.push(quote!(context));
             continue;
         }
-        if let Type::Reference(kind) = &*input.ty {
-            let message = "a tool owns its arguments: take an owned type, such as String for &str";
-            return Err(Error::new(kind.span(), message));
-        }
+        require_owned(&input.ty)?;
         let Pat::Ident(pattern) = &*input.pat else {
             return Err(Error::new(input.pat.span(), "expected a name: it is the argument's name"));
         };
@@ -101,7 +100,8 @@ pub(crate) fn expand(options: TokenStream, function: TokenStream) -> Result<Toke
 
     let name = match &options.name {
         Some(name) => name.value(),
-        None => function.sig.ident.to_string(),
+        // The name of `fn r#match` is match.
+        None => function.sig.ident.unraw().to_string(),
     };
     let class = match &options.class {
         // A bare name is a class of robota's.
@@ -113,9 +113,11 @@ pub(crate) fn expand(options: TokenStream, function: TokenStream) -> Result<Toke
     let (visibility, ident) = (function.vis.clone(), function.sig.ident.clone());
     let (documents, others): (Vec<_>, Vec<_>) =
         std::mem::take(&mut function.attrs).into_iter().partition(|one| one.path().is_ident("doc"));
-    // The user's function becomes a private function inside the one that returns the tool.
+    // The user's function becomes a private function inside the one that returns the tool. Its body
+    // and its parameters see the names that are declared there, so these must be names that no
+    // developer uses.
     function.vis = syn::Visibility::Inherited;
-    function.sig.ident = format_ident!("run");
+    function.sig.ident = format_ident!("__robota_run");
     let fields = arguments
         .iter()
         .map(|Argument { attributes, name, kind }| quote!(#(#attributes)* #name: #kind));
@@ -127,9 +129,14 @@ pub(crate) fn expand(options: TokenStream, function: TokenStream) -> Result<Toke
                 ::robota::__private::serde::Deserialize,
                 ::robota::__private::schemars::JsonSchema,
             )]
-            #[serde(crate = "::robota::__private::serde", deny_unknown_fields)]
+            // Messages to the model use the second name.
+            #[serde(
+                crate = "::robota::__private::serde",
+                rename = "arguments",
+                deny_unknown_fields
+            )]
             #[schemars(crate = "::robota::__private::schemars")]
-            struct Arguments {
+            struct __RobotaArguments {
                 #(#fields,)*
             }
 
@@ -139,14 +146,46 @@ pub(crate) fn expand(options: TokenStream, function: TokenStream) -> Result<Toke
                 #name,
                 #description,
                 #class,
-                |arguments: Arguments, context: ::robota::ToolContext| async move {
+                |arguments: __RobotaArguments, context: ::robota::ToolContext| async move {
                     // A function without arguments or context uses neither.
                     let _ = (&arguments, &context);
-                    run(#(#passed),*).await
+                    __robota_run(#(#passed),*).await
                 },
             )
         }
     })
+}
+
+/// Checks that the value of a type can be read from JSON and kept: the type has no reference and no
+/// `impl Trait`, also not inside another type. The compiler would report both in generated code.
+fn require_owned(kind: &Type) -> Result<()> {
+    match kind {
+        Type::Reference(kind) => Err(Error::new(
+            kind.span(),
+            "a tool owns its arguments: take an owned type, such as String for &str",
+        )),
+        Type::ImplTrait(kind) => Err(Error::new(
+            kind.span(),
+            "a tool has arguments of known types: take a type that implements the trait",
+        )),
+        Type::Array(kind) => require_owned(&kind.elem),
+        Type::Group(kind) => require_owned(&kind.elem),
+        Type::Paren(kind) => require_owned(&kind.elem),
+        Type::Slice(kind) => require_owned(&kind.elem),
+        Type::Tuple(kind) => kind.elems.iter().try_for_each(require_owned),
+        Type::Path(kind) => {
+            for segment in &kind.path.segments {
+                let PathArguments::AngleBracketed(arguments) = &segment.arguments else { continue };
+                for argument in &arguments.args {
+                    if let GenericArgument::Type(inner) = argument {
+                        require_owned(inner)?;
+                    }
+                }
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns whether a parameter has the type `ToolContext`: it receives the context of the call, and

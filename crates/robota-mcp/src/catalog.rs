@@ -38,7 +38,7 @@ pub struct Catalog {
     pub protocol: String,
 }
 
-/// A tool of a server, as the server describes it. Clones share the description.
+/// Describes a tool as its server does. Clones share the description.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolDefinition(Arc<Value>);
 
@@ -126,7 +126,7 @@ impl ToolDefinition {
     }
 }
 
-/// A prompt of a server.
+/// Describes a prompt as its server does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptDefinition {
     /// The name that the server knows, and the last part of the command.

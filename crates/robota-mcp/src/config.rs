@@ -35,7 +35,7 @@ pub enum Endpoint {
     Host,
 }
 
-/// An address with the headers of its requests.
+/// Holds an address with the headers of its requests.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct HttpEndpoint {
     /// The address, with variables replaced.
@@ -73,7 +73,7 @@ pub enum ProtocolChoice {
     Modern,
 }
 
-/// The configuration of a server.
+/// Says how a server is reached or started.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServerConfig {
     /// The key of the entry; it becomes part of the names of tools.
@@ -100,6 +100,7 @@ pub struct ServerConfig {
 
 /// An entry of `mcpServers` that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// It has an address, but does not say which protocol is spoken there.
     #[error("it has a `url` but no `type`; write \"type\": \"http\" or \"type\": \"sse\"")]

@@ -8,6 +8,7 @@ use crate::text::clean_line;
 
 /// Why a server could not be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum McpError {
     /// The server did not start, or the connection was refused.
     #[error("the MCP server `{server}` cannot be reached: {problem}")]

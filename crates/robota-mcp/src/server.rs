@@ -92,7 +92,7 @@ pub trait ServedPrompts: Send + Sync {
     ) -> Result<Vec<ServedMessage>, String>;
 }
 
-/// A resource, or a pattern of addresses of resources.
+/// Describes a resource, or a pattern of addresses of resources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourceInfo {
     /// The address, or the pattern.
@@ -142,7 +142,7 @@ pub struct ServedTool {
     pub read_only: bool,
 }
 
-/// A call of a host.
+/// Holds a call that a host made.
 pub struct ServedCall {
     /// The name of the tool, which is in the list.
     pub tool: String,
@@ -154,7 +154,7 @@ pub struct ServedCall {
     pub host: McpHost,
 }
 
-/// The result of a call, for the host and its model.
+/// Answers a call, for the host and its model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ServedResult {
     /// What the model of the host sees.

@@ -10,7 +10,7 @@ use crate::catalog::Catalog;
 /// A file above this size is not read.
 const MAX_BYTES: u64 = 32 * 1024 * 1024;
 
-/// A folder with the approved tools of servers.
+/// Stores the approved tools of servers in a folder.
 #[derive(Debug, Clone)]
 pub struct CatalogStore {
     folder: PathBuf,

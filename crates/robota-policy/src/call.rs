@@ -4,7 +4,7 @@
 use robota_core::permission::Class;
 use serde_json::Value;
 
-/// One tool call as the policy judges it.
+/// Describes one tool call as the policy judges it.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolCall<'a> {
     /// The name of the tool, which may be one of several names of a family.

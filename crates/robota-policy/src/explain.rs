@@ -15,7 +15,7 @@ use crate::shell::Script;
 use crate::verdict::{PolicyVerdict, Reason};
 use crate::workspace::{LexicalPaths, Workspace};
 
-/// The verdict on a call, and the verdict on each command in it.
+/// Holds the verdict on a call, and the verdict on each command in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Explanation {
     /// What was decided about the call.

@@ -5,10 +5,10 @@ mod call;
 mod file;
 mod shell;
 mod shell_base;
-mod shell_fed;
-mod shell_loose;
+mod shell_piped;
 mod shell_repo;
 mod shell_rules;
+mod shell_unknown_options;
 
 pub(crate) use shell_rules::is_sink;
 
@@ -105,15 +105,15 @@ impl Policy {
             Some(Family::Shell) => self.script(call),
             _ => Script::default(),
         };
-        let mut judgement = self.judge_plainly(call, &script, &disk);
+        let mut judged = self.judge_plainly(call, &script, &disk);
         // Only for an ask that a rule can answer: what a rule, a danger or a protected file asks
         // stays asked.
-        if judgement.verdict == Verdict::Ask
-            && matches!(judgement.source, VerdictSource::Mode | VerdictSource::Unproven)
+        if judged.verdict == Verdict::Ask
+            && matches!(judged.source, VerdictSource::Mode | VerdictSource::Unproven)
         {
-            judgement.suggestion = suggest::suggest(self, call, &script, paths);
+            judged.suggestion = suggest::suggest(self, call, &script, paths);
         }
-        judgement
+        judged
     }
 
     /// Judges without computing what "always" would save. `script` is the parsed command of a shell

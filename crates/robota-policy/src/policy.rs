@@ -48,7 +48,7 @@ impl PolicySpec {
         self
     }
 
-    /// Returns whether reads and proven read-only commands inside the workspace need no rule.
+    /// Sets whether reads and proven read-only commands inside the workspace are allowed without a rule.
     #[must_use]
     pub fn free_reads(mut self, free: bool) -> Self {
         self.free_reads = free;
@@ -82,7 +82,7 @@ impl PolicySpec {
     }
 }
 
-/// Rules, mode and workspace, ready to judge. See [`Policy::judge`].
+/// Judges calls by rules, a mode and a workspace. See [`Policy::judge`].
 #[derive(Debug, Clone)]
 pub struct Policy {
     pub(crate) mode: Mode,

@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-/// A named set of allow rules.
+/// Names a set of allow rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preset {
     /// The name it is added by.
@@ -21,8 +21,8 @@ fn rules(text: &'static str) -> &'static [&'static str] {
     Box::leak(lines.collect())
 }
 
-/// Rules every session starts with: what an agent may always read are the instructions that were
-/// written for it. Settings and credentials in the same folders are not among them.
+/// Every session starts with these rules: what an agent may always read are the instructions that
+/// were written for it. Settings and credentials in the same folders are not among them.
 pub static DEFAULT_ALLOW: LazyLock<&[&str]> =
     LazyLock::new(|| rules(include_str!("presets/defaults.rules")));
 

@@ -99,7 +99,7 @@ impl Diagnose for RuleError {
     }
 }
 
-/// One rule of a list: which calls it matches, and where it was written.
+/// Holds one rule of a list: which calls it matches, and where it was written.
 #[derive(Debug, Clone)]
 pub struct Rule {
     /// As it was written.

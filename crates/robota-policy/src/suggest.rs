@@ -138,7 +138,7 @@ fn shell(policy: &Policy, call: &ToolCall<'_>, script: &Script) -> Option<Vec<St
 }
 
 fn command_rule(part: &Part) -> Option<String> {
-    let views = wrap::see(part).views;
+    let views = wrap::unwrap_all(part).views;
     if views.iter().any(|view| destroys::destroys(&view.words)) {
         return None;
     }

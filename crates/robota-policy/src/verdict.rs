@@ -27,7 +27,7 @@ pub enum VerdictSource {
     Rule,
 }
 
-/// The rule behind a reason.
+/// Refers to the rule behind a reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleRef {
     /// The rule as it was written, such as `Bash(git status)`.
@@ -44,7 +44,7 @@ impl From<&Rule> for RuleRef {
     }
 }
 
-/// One reason for a verdict.
+/// Gives one reason for a verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     /// What this reason alone asks for.

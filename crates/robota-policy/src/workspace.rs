@@ -142,8 +142,8 @@ impl Roots {
     }
 }
 
-/// Paths by their text alone: nothing is a link and nothing exists. For examples, and for
-/// checking rules without a disk.
+/// Answers questions about paths by their text alone: nothing is a link and nothing exists. For
+/// examples, and for checking rules without a disk.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LexicalPaths;
 

@@ -2,7 +2,7 @@
 
 use robota_core::error::{Diagnose, ErrorKind};
 
-/// The error of building a provider or reading a vendor.
+/// Says why a provider cannot be built or a vendor cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {

@@ -22,7 +22,7 @@ use crate::definition::{
     CredentialRequirement, HelpLink, HelpLinkKind, ModelCatalogue, SetupPrompt,
 };
 
-/// The HTTP API of a service.
+/// Names the HTTP API that a service has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wire {
@@ -38,7 +38,7 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// Every wire, for parsing and for tests.
+    /// Lists every wire, for parsing and for tests.
     pub const ALL: [Self; 4] = [
         Self::AnthropicMessages,
         Self::ChatCompletions,
@@ -107,7 +107,7 @@ pub struct OffHostOverrides {
     pub quirks: Option<Quirks>,
 }
 
-/// The description of one vendor.
+/// Describes how the services of one vendor are reached and what they can do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {

@@ -87,6 +87,49 @@ pub(crate) fn strict(schema: &Value) -> Option<Value> {
     make_strict(&mut schema, 0).then_some(schema)
 }
 
+/// Returns the strict form of the schema of an answer, without the keywords that bound numbers and
+/// texts: strict modes reject them, and the shape of the answer is worth more. Typed runs check the
+/// answer against the whole schema.
+pub(crate) fn strict_output(schema: &Value) -> Option<Value> {
+    let mut schema = schema.clone();
+    drop_bounds(&mut schema, 0);
+    strict(&schema)
+}
+
+fn drop_bounds(schema: &mut Value, depth: usize) {
+    const BOUNDS: [&str; 10] = [
+        "exclusiveMaximum",
+        "exclusiveMinimum",
+        "format",
+        "maxItems",
+        "maxLength",
+        "maximum",
+        "minItems",
+        "minLength",
+        "minimum",
+        "pattern",
+    ];
+    if depth > MAX_DEPTH {
+        return;
+    }
+    match schema {
+        Value::Object(fields) => {
+            // A property of the same name has a schema as its value, no number or text.
+            fields.retain(|key, value| {
+                !(BOUNDS.contains(&key.as_str()) && (value.is_number() || value.is_string()))
+            });
+            for (key, value) in fields {
+                // Their values are data.
+                if !["const", "default", "enum"].contains(&key.as_str()) {
+                    drop_bounds(value, depth + 1);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| drop_bounds(item, depth + 1)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 /// Keywords that a strict mode rejects, or accepts and ignores.
 const NOT_STRICT: &[&str] = &[
     "$ref",

@@ -11,8 +11,8 @@ use crate::credentials::Credentials;
 use crate::error::BuildError;
 use crate::profile::{Auth, Wire};
 
-/// The settings of a provider beyond its vendor's profile. The profile supplies values that are not
-/// set.
+/// Holds the settings of a provider beyond its vendor's profile. The profile supplies values that
+/// are not set.
 #[derive(Clone, Default, PartialEq)]
 pub struct ProviderSettings {
     /// The model to use when a request names none.

@@ -44,7 +44,7 @@ use registry::{Entry, Registry};
 // Opening reads a journal. More at once would make each of them slower on one disk.
 const OPENING: usize = 8;
 
-/// A pool of sessions. Clones are handles to the same pool.
+/// Keeps many sessions and opens those that are used. Clones are handles to the same pool.
 #[derive(Clone)]
 pub struct Pool {
     inner: Arc<Inner>,
@@ -143,7 +143,7 @@ impl AgentOptions {
     }
 }
 
-/// What [`Pool::resume_all`] did.
+/// Reports what [`Pool::resume_all`] did.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct ResumedAll {
@@ -163,7 +163,7 @@ enum Adopted {
     Added(Option<PoolError>),
 }
 
-/// A session of a pool, for lists.
+/// Describes a session of a pool, for lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentEntry {
     /// The id under which the store has the session.

@@ -41,7 +41,8 @@ pub const DEFAULT_HOPS: u32 = 16;
 /// How many messages a member that joins late sees at most.
 const MAX_HISTORY: usize = 200;
 
-/// A room. Clones are handles to the same room. One process has a room open at a time.
+/// Delivers messages between the sessions that are its members. Clones are handles to the same
+/// room. One process has a room open at a time.
 #[derive(Clone)]
 pub struct Room {
     pool: Pool,
@@ -83,7 +84,7 @@ pub struct RoomMessage {
     pub hops: u32,
 }
 
-/// How a message was delivered.
+/// Reports to which members the room delivered a message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said {
     /// The number that the message got in the room.
@@ -104,7 +105,8 @@ impl RoomMessage {
     }
 
     /// Returns the text that a receiver gets: the name of the sender, then the message. In the message
-    /// such a beginning of a line has a backslash before it, so that no sender can speak as another.
+    /// such a beginning of a line has a backslash before it, so that no member can write in the name of
+    /// another.
     #[must_use]
     pub fn to_text(&self) -> String {
         let lines = self.text.split_inclusive(LINE_ENDS).map(|line| match line.trim_start() {

@@ -75,7 +75,7 @@ pub struct Schedules {
     clock: Arc<dyn Clock>,
 }
 
-/// A schedule as people see it: what it does, and what has happened.
+/// Describes a schedule as people see it: what it does, and what has happened.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScheduleInfo {
     /// The id by which it is paused, resumed and removed.

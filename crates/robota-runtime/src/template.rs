@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use robota_session::SessionBuilder;
 
-/// A kind of agent: its prompt, model, tools, permissions and hooks, as the builder of its sessions,
-/// and the templates that it may delegate work to.
+/// Describes a kind of agent: its prompt, model, tools, permissions and hooks, as the builder of
+/// its sessions, and the templates that it may delegate work to.
 ///
 /// ```
 /// use robota_core::scripted::{Script, ScriptedProvider};

@@ -61,7 +61,7 @@ impl CommandResult {
     }
 }
 
-/// A command of a session.
+/// Runs a command of a session, such as `/compact`.
 ///
 /// ```
 /// use robota_sdk::{CommandInfo, CommandResult, InteractiveSession, SystemCommand};

@@ -10,7 +10,7 @@ use robota_session::SessionError;
 
 use crate::skills::SkillFailure;
 
-/// An error of the SDK.
+/// Says why a function of the SDK failed.
 ///
 /// ```
 /// use robota_core::error::Diagnose as _;

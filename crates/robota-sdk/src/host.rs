@@ -273,7 +273,7 @@ pub struct HostError {
     pub hint: Option<String>,
 }
 
-/// The kinds of [`HostError`].
+/// Classifies a [`HostError`] for the protocol that reports it.
 ///
 /// ```
 /// use robota_sdk::host::HostErrorKind;

@@ -67,8 +67,8 @@ use crate::project::Project;
 use crate::skills::SkillRunner;
 use crate::tasks::SessionRuntime;
 
-/// A durable session with the settings and files of a folder. Clones are handles to the same
-/// session; dropping the last one shuts the session down.
+/// Combines a durable session with the settings and files of a folder. Clones are handles to the
+/// same session; dropping the last one shuts the session down.
 ///
 /// ```
 /// use robota_core::journal::MemoryStore;

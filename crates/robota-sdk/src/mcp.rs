@@ -122,7 +122,7 @@ pub struct McpEntryError {
     pub message: String,
 }
 
-/// The configured servers of a folder.
+/// Holds the configured servers of a folder.
 ///
 /// ```
 /// use robota_sdk::{McpSetup, Project, ProjectOptions, mcp};
@@ -279,7 +279,7 @@ pub fn options(
     }
 }
 
-/// The servers of a session.
+/// Gives access to the MCP servers of a session.
 ///
 /// ```
 /// fn show(session: &robota_sdk::InteractiveSession) {

@@ -12,7 +12,7 @@ use robota_core::provider::{NativeWeb, Provider, Thinking};
 /// How long a provider may send nothing before a call fails, unless a profile sets `timeout`.
 pub const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The provider and model of a session.
+/// Holds the provider and the model of a session.
 ///
 /// ```
 /// use robota_core::scripted::{Script, ScriptedProvider};
@@ -59,7 +59,7 @@ impl ModelSetup {
     }
 }
 
-/// The settings of model calls; those that are not set keep their defaults.
+/// Holds the settings of model calls; those that are not set keep their defaults.
 ///
 /// ```
 /// use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A message for the user. Clients decide where it appears.
+/// Holds a message for the user. Clients decide where it appears.
 ///
 /// ```
 /// use robota_sdk::Notice;

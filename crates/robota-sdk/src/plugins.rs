@@ -20,7 +20,7 @@ const OUTPUT: usize = 64 * 1024;
 const SETTINGS: [&str; 3] =
     ["core.hooksPath=/dev/null", "core.fsmonitor=false", "submodule.recurse=false"];
 
-/// A copy of a repository at one commit. It is deleted when it is dropped.
+/// Owns a copy of a repository at one commit. It is deleted when it is dropped.
 ///
 /// ```no_run
 /// use robota_config::plugins::GitSource;

@@ -63,7 +63,7 @@ pub struct ProjectOptions {
     pub secrets: Vec<Secret>,
 }
 
-/// The settings and the policy for one working folder.
+/// Holds the settings and the policy of one working folder.
 ///
 /// ```
 /// use robota_sdk::{Project, ProjectOptions};

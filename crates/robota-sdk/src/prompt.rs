@@ -8,13 +8,13 @@
 use robota_core::context::serialized_tokens;
 use serde::Serialize;
 
-/// The instructions of the program for a coding agent.
+/// The program instructs a coding agent with this text.
 pub const CODING_AGENT: &str = include_str!("../data/coding-agent.md");
 
 /// The whole prompt if the caller sets an empty one: some models need a system prompt.
 const IDENTITY: &str = "You are a coding agent in a terminal.";
 
-/// A part of the system prompt.
+/// Holds a part of the system prompt.
 ///
 /// ```
 /// use robota_sdk::LoadedContext;

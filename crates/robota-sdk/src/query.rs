@@ -11,7 +11,7 @@ use crate::interactive::InteractiveSession;
 use crate::model_setup::ModelSetup;
 use crate::project::{Project, ProjectOptions};
 
-/// The options of a query.
+/// Changes how a query runs.
 ///
 /// ```
 /// use robota_core::permission::Mode;

@@ -40,7 +40,7 @@ impl Default for SessionChoice {
     }
 }
 
-/// An earlier session.
+/// Selects an earlier session.
 ///
 /// ```
 /// use robota_sdk::{Earlier, SessionChoice};

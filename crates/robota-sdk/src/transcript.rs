@@ -21,7 +21,7 @@ use line::Lines;
 /// How many events are read at once.
 const BATCH: usize = 1_000;
 
-/// The transcript of a session, for its hooks.
+/// Writes the transcript of a session, which its hooks read.
 ///
 /// ```
 /// use std::sync::Arc;

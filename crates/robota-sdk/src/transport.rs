@@ -60,6 +60,7 @@ pub trait Transport: Send {
 /// );
 /// ```
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TransportError {
     /// No sessions were attached.
     #[error("the transport {0} has no sessions; attach them before it starts")]

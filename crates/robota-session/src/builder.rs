@@ -14,6 +14,7 @@ use robota_core::ids::SessionId;
 use robota_core::into_arc::IntoArc;
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::permission::Mode;
+use robota_core::plugin::Plugin;
 use robota_core::provider::Provider;
 use robota_core::tool::{ToolFactory, ToolSource};
 
@@ -77,6 +78,7 @@ impl SessionBuilder {
             name: None,
             spawned_by: None,
             callbacks: Callbacks::new(),
+            plugins: Vec::new(),
             output_limit: Some(DEFAULT_LIMIT),
             crash_cleanup: None,
         };
@@ -159,15 +161,15 @@ impl SessionBuilder {
 
     /// Adds a hook written in Rust, which runs after those added before.
     #[must_use]
-    pub fn code_hook(mut self, hook: Arc<dyn CodeHook>) -> Self {
-        self.setup.code_hooks.push(hook);
+    pub fn code_hook(mut self, hook: impl CodeHook + 'static) -> Self {
+        self.setup.code_hooks.push(Arc::new(hook));
         self
     }
 
     /// Sets the files that hooks written in Rust may read and write.
     #[must_use]
-    pub fn hook_files(mut self, files: Arc<dyn HookFiles>) -> Self {
-        self.setup.files = Some(files);
+    pub fn hook_files(mut self, files: impl HookFiles + 'static) -> Self {
+        self.setup.files = Some(Arc::new(files));
         self
     }
 
@@ -186,7 +188,14 @@ impl SessionBuilder {
         self
     }
 
-    /// Sets functions that are called for the text, calls and usage of the session, and its plugins.
+    /// Adds a plugin, which follows the runs and can stop them. Plugins run before the hooks.
+    #[must_use]
+    pub fn plugin(mut self, plugin: impl IntoArc<dyn Plugin>) -> Self {
+        self.setup.plugins.push(plugin.into_arc());
+        self
+    }
+
+    /// Sets functions that are called for the text, calls and usage of the session.
     #[must_use]
     pub fn callbacks(mut self, callbacks: Callbacks) -> Self {
         self.setup.callbacks = callbacks;
@@ -234,8 +243,8 @@ impl SessionBuilder {
     /// running, and restores files that a call changed only in part. Without one, the model only
     /// learns that calls may have had effects.
     #[must_use]
-    pub fn crash_cleanup(mut self, crash_cleanup: Arc<dyn CrashCleanup>) -> Self {
-        self.setup.crash_cleanup = Some(crash_cleanup);
+    pub fn crash_cleanup(mut self, crash_cleanup: impl IntoArc<dyn CrashCleanup>) -> Self {
+        self.setup.crash_cleanup = Some(crash_cleanup.into_arc());
         self
     }
 

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 type Callback<T> = Arc<dyn Fn(T) + Send + Sync>;
 
-/// A tool call, prepared for display.
+/// Shows a tool call as it starts and as it ends.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolExecution {
     /// The call is allowed and starts to run.

@@ -2,7 +2,7 @@
 
 use robota_core::event::Event;
 
-/// A kind of event. A subscriber that names no kinds gets the first seven.
+/// Classifies events for subscribers. A subscriber that names no kinds gets the first seven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum EventKind {
     /// Text as it streams, and resets: a reset makes the text of a failed attempt void.

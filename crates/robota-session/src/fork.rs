@@ -81,7 +81,7 @@ pub(crate) async fn resolve(
         Selector::Latest => state.cursor.filter(|_| idle).or(state.safe_points.last),
         Selector::Label(name) => state.labels.get(name).copied(),
         Selector::SafePoint(number) => {
-            let point = find(Wanted::Number(*number)).await?;
+            let point = find(SafePointQuery::Number(*number)).await?;
             return point.ok_or_else(|| no_point(state, session, place));
         }
         Selector::At(cursor) => {
@@ -90,7 +90,7 @@ pub(crate) async fn resolve(
                 let (session, at) = (session.clone(), *cursor);
                 return Err(JournalError::NoSuchEvent { session, at }.into());
             }
-            let point = find(Wanted::LastUpTo(cursor.seq)).await?;
+            let point = find(SafePointQuery::LastUpTo(cursor.seq)).await?;
             return point.ok_or_else(|| no_point(state, session, place));
         }
     };
@@ -98,7 +98,7 @@ pub(crate) async fn resolve(
     // The state is known at the end of the journal. Elsewhere it is loaded from a snapshot.
     let before = match state.cursor {
         Some(end) if end == at => None,
-        _ => find(Wanted::LastUpTo(at.seq)).await?,
+        _ => find(SafePointQuery::LastUpTo(at.seq)).await?,
     };
     Ok(ForkPoint { at, snapshot: before.and_then(|before| before.snapshot) })
 }
@@ -110,16 +110,16 @@ pub(crate) fn no_point(state: &State, session: &SessionId, place: &Selector) -> 
     SessionError::NoSafePoint { session, place, points: state.safe_points.count }
 }
 
-/// Which safe point is searched for.
+/// Selects the safe point that a search returns.
 #[derive(Clone, Copy)]
-enum Wanted {
+enum SafePointQuery {
     /// The one with this number, counted from one.
     Number(u64),
     /// The last one at or before this event.
     LastUpTo(u64),
 }
 
-impl Wanted {
+impl SafePointQuery {
     /// Returns the safe point, if it is among those that a snapshot or the state lists itself. All of
     /// these come after the last of the earlier snapshots.
     fn in_list(self, list: &SafePoints) -> Option<ForkPoint> {
@@ -145,9 +145,10 @@ async fn find_safe_point(
     state: &State,
     store: &dyn JournalStore,
     session: &SessionId,
-    wanted: Wanted,
+    wanted: SafePointQuery,
 ) -> Result<Option<ForkPoint>, JournalError> {
-    if matches!(wanted, Wanted::Number(number) if number == 0 || number > state.safe_points.count) {
+    if matches!(wanted, SafePointQuery::Number(number) if number == 0 || number > state.safe_points.count)
+    {
         return Ok(None);
     }
     let mut list = state.safe_points.clone();
@@ -183,14 +184,14 @@ async fn find_safe_point(
 async fn scan(
     store: &dyn JournalStore,
     session: &SessionId,
-    wanted: Wanted,
+    wanted: SafePointQuery,
 ) -> Result<Option<ForkPoint>, JournalError> {
     let (mut count, mut last, mut snapshot) = (0, None, None);
     let mut after = 0;
     loop {
         let page = store.read_without_chunks(session, after, PAGE).await?;
         for event in &page {
-            if matches!(wanted, Wanted::LastUpTo(seq) if event.seq > seq) {
+            if matches!(wanted, SafePointQuery::LastUpTo(seq) if event.seq > seq) {
                 return Ok(last);
             }
             after = event.seq;
@@ -201,12 +202,12 @@ async fn scan(
                 count += 1;
                 last = Some(ForkPoint { at: event.cursor(), snapshot });
             }
-            if matches!(wanted, Wanted::Number(number) if number == count) {
+            if matches!(wanted, SafePointQuery::Number(number) if number == count) {
                 return Ok(last);
             }
         }
         if page.len() < PAGE {
-            return Ok(last.filter(|_| matches!(wanted, Wanted::LastUpTo(_))));
+            return Ok(last.filter(|_| matches!(wanted, SafePointQuery::LastUpTo(_))));
         }
     }
 }

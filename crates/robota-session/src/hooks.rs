@@ -32,6 +32,21 @@ pub trait HookFiles: Send + Sync {
     fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), String>;
 }
 
+/// Lets a builder take files that the caller shares.
+impl<T: HookFiles + ?Sized> HookFiles for Arc<T> {
+    fn is_inside(&self, path: &Path) -> bool {
+        (**self).is_inside(path)
+    }
+
+    fn temp(&self, name: &str) -> PathBuf {
+        (**self).temp(name)
+    }
+
+    fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), String> {
+        (**self).write(path, bytes)
+    }
+}
+
 /// What a hook receives in addition to the call.
 #[derive(Clone)]
 pub struct HookScope {
@@ -43,8 +58,8 @@ pub struct HookScope {
     pub files: Option<Arc<dyn HookFiles>>,
 }
 
-/// Hooks written in code. Every method has a default that changes nothing. [`CodeHook::points`]
-/// says which of the tool hooks are called.
+/// Runs code around the calls and model calls of a session. Every method has a default that changes
+/// nothing. [`CodeHook::points`] says which of the tool hooks are called.
 #[async_trait::async_trait]
 pub trait CodeHook: Send + Sync {
     /// Returns the name, for messages and lists.
@@ -95,7 +110,40 @@ pub trait CodeHook: Send + Sync {
     }
 }
 
-/// A hook of the session, as `get_hooks` lists it.
+/// Lets a builder take a hook that the caller shares.
+#[async_trait::async_trait]
+impl<T: CodeHook + ?Sized> CodeHook for Arc<T> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn points(&self) -> &[HookPoint] {
+        (**self).points()
+    }
+
+    async fn pre_tool(&self, call: &ToolUse, scope: &HookScope) -> PreToolDecision {
+        (**self).pre_tool(call, scope).await
+    }
+
+    async fn post_tool(
+        &self,
+        call: &ToolUse,
+        outcome: &ToolOutcome,
+        scope: &HookScope,
+    ) -> PostToolDecision {
+        (**self).post_tool(call, outcome, scope).await
+    }
+
+    async fn pre_model(&self, request: &mut ModelRequest, scope: &HookScope) -> Result<(), String> {
+        (**self).pre_model(request, scope).await
+    }
+
+    async fn post_model(&self, answer: &Message, scope: &HookScope) -> Result<(), String> {
+        (**self).post_model(answer, scope).await
+    }
+}
+
+/// Describes a hook of the session, as `get_hooks` lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegisteredHook {
     /// The hook's name, or its event for a hook of the settings.

@@ -87,7 +87,7 @@ pub(crate) fn label(name: &str) -> Result<String, IdError> {
     Ok(name.to_owned())
 }
 
-/// A point of a session with its own name: `{session}@sfp:3`, `{session}@label:name`.
+/// Names a point of a session: `{session}@sfp:3`, `{session}@label:name`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotId {
     /// The id of the session that has the point.

@@ -61,7 +61,7 @@ use crate::subscribe::{
 // limits the memory of a session whose task is busy.
 const REQUESTS: usize = 64;
 
-/// A session: a conversation that survives a crash of its process. Clones are handles to the same
+/// Controls a conversation that survives a crash of its process. Clones are handles to the same
 /// session.
 ///
 /// One task owns the session. Dropping the last handle shuts it down in the background, as
@@ -113,7 +113,7 @@ impl WeakSession {
     }
 }
 
-/// The status of a session (KODE-01).
+/// Says what a session is doing (KODE-01).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     /// Ready, busy or paused.
@@ -132,7 +132,7 @@ pub struct Status {
     pub queued: usize,
 }
 
-/// Facts about a session, for lists and status lines.
+/// Describes a session, for lists and status lines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionInfo {
     /// The id under which the store has it.
@@ -217,7 +217,7 @@ impl From<Delivery> for SendOptions {
     }
 }
 
-/// The answer to a question outside the conversation: see [`Session::ask_llm`].
+/// Answers a question outside the conversation: see [`Session::ask_llm`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskReply {
     /// The whole text of the answer.

@@ -13,7 +13,7 @@ use robota_core::hook::Hooks;
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalStore;
 use robota_core::permission::Mode;
-use robota_core::plugin::PluginSet;
+use robota_core::plugin::{Plugin, PluginSet};
 use robota_core::provider::Provider;
 use robota_core::tool::{
     LiveTools, Tool, ToolFactory, ToolNameTaken, ToolScope, ToolSet, ToolSource,
@@ -58,6 +58,7 @@ pub(crate) struct Setup {
     pub(crate) name: Option<String>,
     pub(crate) spawned_by: Option<SpawnedBy>,
     pub(crate) callbacks: Callbacks,
+    pub(crate) plugins: Vec<Arc<dyn Plugin>>,
     /// Output longer than this many bytes is cut for the model; none does not cut.
     pub(crate) output_limit: Option<usize>,
     /// Cleans up what a crash left on the machine.
@@ -199,8 +200,9 @@ impl Setup {
 
     /// Returns the plugins; none if there are none.
     pub(crate) fn plugins(&self) -> Option<Arc<PluginSet>> {
-        let plugins = self.callbacks.plugins();
-        (!plugins.is_empty()).then(|| Arc::new(PluginSet::new(plugins.iter().cloned())))
+        let mut plugins = self.plugins.iter().chain(self.callbacks.plugins()).cloned().peekable();
+        plugins.peek()?;
+        Some(Arc::new(PluginSet::new(plugins)))
     }
 
     /// Returns what restores files, and the working directory.

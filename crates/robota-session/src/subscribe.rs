@@ -51,7 +51,7 @@ impl From<Cursor> for StartAt {
     }
 }
 
-/// An event of the journal, with its kinds for this subscriber.
+/// Holds an event of the journal, with its kinds for this subscriber.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionEvent {
     /// The kinds of the event that the subscriber asked for.
@@ -90,7 +90,7 @@ pub enum SubscriptionItem {
     },
 }
 
-/// A stream of events. It ends when the session is shut down or lost.
+/// Receives the events of a session as a stream. It ends when the session is shut down or lost.
 pub struct Subscription {
     inner: BoxStream<'static, Result<SubscriptionItem, SessionError>>,
     store: Arc<dyn JournalStore>,

@@ -10,8 +10,8 @@ use std::path::Path;
 
 pub use real::RealDisk;
 
-/// A disk. Where a file or a session's folder is expected, implementations do not follow symbolic
-/// links: a checked-out repository may contain one there.
+/// Reads, writes and syncs the files of a store. Where a file or a session's folder is expected,
+/// implementations do not follow symbolic links: a checked-out repository may contain one there.
 pub trait Disk: Debug + Send + Sync {
     /// Opens a regular file for reading.
     fn open_read(&self, path: &Path) -> io::Result<Box<dyn ReadFile>>;

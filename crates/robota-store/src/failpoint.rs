@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 #[cfg(feature = "failpoints")]
 use std::sync::{Mutex, PoisonError};
 
-/// The names of all failpoints in this crate.
+/// Lists the names of all failpoints in this crate.
 #[cfg(feature = "failpoints")]
 pub const POINTS: &[&str] = &[
     "store.append.before_write",

@@ -44,7 +44,7 @@ pub use store::SqlStore;
 
 use crate::DurabilityLevel;
 
-/// Options of a store in a database.
+/// Changes how a store uses its database.
 #[derive(Clone)]
 pub struct SqlOptions {
     /// When appends wait for the disk.

@@ -15,10 +15,11 @@ use robota_core::usage::Usage;
 
 pub use instrument::{Histogram, Instrument, Value};
 
-/// The attributes of a measurement: keys and values, in the order of the semantic conventions.
+/// Describes a measurement by keys and values, in the order of the semantic conventions.
 pub type Attributes = Vec<(&'static str, Cow<'static, str>)>;
 
-/// The metrics of one session, folded from its events. [`Metrics::merge`] adds up several sessions.
+/// Computes the metrics of one session from its events. [`Metrics::merge`] adds up several
+/// sessions.
 ///
 /// Durations are differences of event times within one epoch: an operation that a crash interrupted
 /// has no duration.
@@ -29,7 +30,7 @@ pub struct Metrics {
     open: Open,
 }
 
-/// One time series of an instrument.
+/// Holds one time series of an instrument.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measurement<'a> {
     /// What is measured, with its name and unit.

@@ -34,7 +34,7 @@ mod projection;
 pub use history::EventHistory;
 pub use projection::NamedProjection;
 
-/// The kind of owner of an event.
+/// Says which kind of component owns an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OwnerKind {
@@ -51,7 +51,7 @@ pub enum OwnerKind {
 }
 
 impl OwnerKind {
-    /// Every kind, for parsing and for messages.
+    /// Lists every kind, for parsing and for messages.
     pub const ALL: [Self; 5] = [Self::Execution, Self::Tool, Self::Agent, Self::Task, Self::User];
 
     /// Returns the part of the event name before the dot.
@@ -73,7 +73,7 @@ impl fmt::Display for OwnerKind {
     }
 }
 
-/// The name of an event, `owner.local`.
+/// Names an event in the form `owner.local`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
@@ -148,6 +148,7 @@ impl From<EventName> for String {
 
 /// Why a text is not a valid event name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum EventNameError {
     /// The text has no dot.
     #[error("the event name `{name}` has no owner before a dot")]
@@ -183,7 +184,7 @@ impl Diagnose for EventNameError {
     }
 }
 
-/// One element of an owner path.
+/// Names one element of an owner path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct OwnerSegment {
     /// Which id space `owner_id` is from.
@@ -199,7 +200,7 @@ impl OwnerSegment {
     }
 }
 
-/// An event with a name of the form `owner.local` and the path of its owners.
+/// Adds to an event a name of the form `owner.local` and the path of its owners.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NamedEvent {
     /// What happened, and to which kind of owner.
@@ -251,7 +252,7 @@ impl EventSink for NoSink {
     fn emit(&self, _event: NamedEvent) {}
 }
 
-/// A sink for the events of one owner: it prepends the owner's path to the path of each event.
+/// Receives the events of one owner: it prepends the owner's path to the path of each event.
 #[derive(Clone)]
 pub struct BoundSink {
     inner: Arc<dyn EventSink>,

@@ -34,7 +34,7 @@ use worker::{Flush, Shared, Worker};
 /// The name of the instrumentation scope.
 const SCOPE: &str = "robota";
 
-/// A running export. Dropping it stops the export without a flush.
+/// Controls a running export. Dropping it stops the export without a flush.
 pub struct OtelGuard {
     tracer: SdkTracer,
     level: tracing::Level,

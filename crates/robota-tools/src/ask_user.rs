@@ -132,6 +132,14 @@ pub fn answer_text(answer: &Value) -> Option<String> {
     }
 }
 
+/// Lets a builder take a handler that the caller shares.
+#[async_trait::async_trait]
+impl<T: QuestionHandler + ?Sized> QuestionHandler for Arc<T> {
+    async fn ask(&self, question: &UserQuestion) -> Option<String> {
+        (**self).ask(question).await
+    }
+}
+
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {

@@ -89,7 +89,7 @@ pub struct Bash {
 }
 
 impl Bash {
-    /// The name of the tool.
+    /// Models call the tool by this name.
     pub const NAME: &str = "Bash";
 
     /// Returns after which time a command with these arguments is ended; none for one that runs in the

@@ -16,7 +16,7 @@ use crate::task::{Task, TaskRunner};
 use crate::tool_workspace::ToolWorkspace;
 use crate::{Bash, BashInput, BashOutput, Edit, Glob, Grep, KillShell, MultiEdit, Read, Write};
 
-/// The rules of a bundle, as patterns of permission rules: `git *`, `src/**`.
+/// Holds the rules of a bundle, as patterns of permission rules: `git *`, `src/**`.
 #[derive(Clone, Default)]
 pub struct BundleRules {
     /// Calls that are always denied, also if the approver would allow them.

@@ -29,7 +29,7 @@ use tokio::time::Instant;
 use save::save;
 use tree::WorkspaceTree;
 
-/// The limits of the comparison. What is beyond them is named in the checkpoint.
+/// Limits how much of a workspace is compared. What is beyond them is named in the checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptureLimits {
     /// The most files, folders and links. A larger workspace is covered in part.

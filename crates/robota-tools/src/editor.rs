@@ -5,6 +5,7 @@
 
 use std::io::Read as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use robota_core::ids::CallId;
 use tokio_util::sync::CancellationToken;
@@ -13,7 +14,7 @@ use crate::bash::{TerminalCommand, TerminalResult};
 use crate::error::FileError;
 use crate::file::{FileStamp, PlannedChange, commit, open_file};
 
-/// The files and terminals of an editor.
+/// Reads and writes files through an editor, and runs commands in its terminals.
 #[async_trait::async_trait]
 pub trait EditorFiles: Send + Sync {
     /// Returns the text of a file as the editor has it, saved or not; none if the editor does not
@@ -37,6 +38,31 @@ pub trait EditorFiles: Send + Sync {
         _cancel: &CancellationToken,
     ) -> Option<TerminalResult> {
         None
+    }
+}
+
+/// Lets a builder take an editor that the caller shares.
+#[async_trait::async_trait]
+impl<T: EditorFiles + ?Sized> EditorFiles for Arc<T> {
+    async fn read(&self, path: &Path) -> Option<String> {
+        (**self).read(path).await
+    }
+
+    async fn write(&self, path: &Path, text: &str) -> bool {
+        (**self).write(path, text).await
+    }
+
+    fn has_terminals(&self) -> bool {
+        (**self).has_terminals()
+    }
+
+    async fn run(
+        &self,
+        call: &CallId,
+        command: TerminalCommand,
+        cancel: &CancellationToken,
+    ) -> Option<TerminalResult> {
+        (**self).run(call, command, cancel).await
     }
 }
 

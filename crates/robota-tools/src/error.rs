@@ -9,6 +9,7 @@ use crate::file::NearestMatch;
 
 /// Why a file could not be read or changed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum FileError {
     /// The file does not exist.
     #[error("{} does not exist", path.display())]

@@ -22,9 +22,9 @@
 //!
 //! The tools of one session share a [`ToolWorkspace`]: the working directory, the files that were
 //! read, the handler of user questions, the background commands. [`mod@file`], [`diff`] and [`web`]
-//! are the plain functions that the tools use. [`FunctionTool`](robota_core::tool::FunctionTool) makes a tool from a function and an
-//! argument type; [`bundles`] combines tools with permission rules; [`PolicyCheckedTool`] applies
-//! permission rules to any tool.
+//! contain the functions that the tools use. [`FunctionTool`](robota_core::tool::FunctionTool) makes a
+//! tool from a function and an argument type; [`bundles`] combines tools with permission rules;
+//! [`PolicyCheckedTool`] applies permission rules to any tool.
 
 mod access_check;
 mod arguments;

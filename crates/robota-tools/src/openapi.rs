@@ -26,7 +26,7 @@ use crate::web::{WebClient, WebError};
 pub use document::OpenApi;
 pub use operation::SkippedOperation;
 
-/// The size limit of a document, in bytes.
+/// A document that has more bytes than this is refused.
 pub const MAX_DOCUMENT_BYTES: usize = 8 * 1024 * 1024;
 
 /// How the tools of a document behave.
@@ -76,6 +76,7 @@ pub struct OperationFilter {
 
 /// Why a document gives no tools.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum OpenApiError {
     /// The document cannot be read.
     #[error("cannot read the OpenAPI document {place}: {problem}")]

@@ -41,7 +41,7 @@ pub enum TaskIsolation {
     Worktree,
 }
 
-/// A task for another agent.
+/// Asks another agent to do a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskRequest {
     /// What it is about, in a few words, for the user.

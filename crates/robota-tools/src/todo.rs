@@ -22,7 +22,7 @@ const DESCRIPTION: &str = "Replaces the to-do list, which the user sees. For wor
 /// The most items of the list. A longer one is no help to the user.
 const MAX_ITEMS: usize = 100;
 
-/// The status of an item.
+/// Says how far an item of the to-do list is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TodoStatus {

@@ -31,7 +31,8 @@ use crate::web_search::Searcher;
 #[derive(Clone)]
 pub struct ToolWorkspace(Arc<WorkspaceParts>);
 
-/// The parts of a [`ToolWorkspace`]. They are shared: every tool of a session has the workspace.
+/// Holds the parts of a [`ToolWorkspace`]. They are shared: every tool of a session has the
+/// workspace.
 #[derive(Clone)]
 pub struct WorkspaceParts {
     pub(crate) cwd: PathBuf,

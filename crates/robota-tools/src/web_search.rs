@@ -40,6 +40,7 @@ pub struct Hit {
 
 /// Why a search failed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SearchError {
     /// The request to the service failed.
     #[error(transparent)]

@@ -27,15 +27,16 @@
 //! |---|---|
 //! | `scripted` | a provider that plays a script, for tests and trying things out |
 //! | `tools` | the built-in tools, and the supervisor their processes run under |
-//! | `session` | durable sessions, and the permission rules of what may run in them |
+//! | `session` | durable sessions, and the permission rules that decide which calls may run |
 //! | `sdk` | interactive sessions: settings, context files, skills, commands and hooks of a folder |
 //! | `runtime` | schedules, pools of sessions, rooms |
 //! | `store` | sessions in files; `sqlite` and `postgres` add databases |
-//! | `providers` | models of any vendor, over four wires |
+//! | `providers` | models of any vendor, over four wires; `bedrock`, `vertex` and `entra` add credentials of AWS, Google Cloud and Azure |
 //! | `otel` | the export of spans and metrics by OpenTelemetry |
 //!
-//! The main types are [`Agent`], [`Tool`], [`Gate`] and [`Event`]; [`core`] has everything else. MCP
-//! servers, subagents, skills and commands are part of `sdk`.
+//! The main types are [`Agent`], which lives in memory, `Session`, which is durable, and [`Tool`],
+//! [`Gate`] and [`Event`]; [`core`] has everything else. MCP servers, subagents, skills and commands are
+//! part of `sdk`.
 
 #[cfg(feature = "providers")]
 mod connect;
@@ -75,7 +76,7 @@ pub use robota_core::message::{Block, Message, Role};
 pub use robota_core::permission::{Class, Mode, Verdict};
 pub use robota_core::provider::Provider;
 pub use robota_core::state::State;
-pub use robota_core::tool::{FunctionTool, Tool, ToolContext, ToolOutcome, ToolSpec};
+pub use robota_core::tool::{FunctionTool, Json, Tool, ToolContext, ToolOutcome, ToolSpec};
 pub use robota_core::turn::TurnReport;
 #[cfg(feature = "session")]
 pub use robota_session::{Approvals, Reply, Session, SessionBuilder, SessionError};
@@ -88,8 +89,9 @@ pub use robota_store::FileStore;
 /// doc comment is the description that the model reads, its parameters are the arguments (any type
 /// that implements `serde::Deserialize` and `schemars::JsonSchema`; an `Option` may be left out by the
 /// model), and doc comments on the parameters describe them. A parameter of type [`ToolContext`]
-/// receives the context of the call. The function returns text, a JSON value, a [`ToolOutcome`], or a
-/// `Result` of these: an error is a failed call whose text the model reads.
+/// receives the context of the call. The function returns text, a number, `()`, a JSON value, [`Json`]
+/// with any value that implements `serde::Serialize`, a [`ToolOutcome`], or a `Result` of these: an error
+/// is a failed call whose text the model reads.
 ///
 /// Options: `class` ([`Class`], by default `Execute`: the call may do anything, so the gate asks before
 /// it runs), `name` (by default the name of the function), `description`.
@@ -154,6 +156,11 @@ mod pages {
     struct Sdk;
     #[doc = include_str!("../../../docs/openapi.md")]
     struct OpenApi;
+    #[doc = include_str!("../../../docs/tools.md")]
+    struct Tools;
+    #[cfg(feature = "otel")]
+    #[doc = include_str!("../../../docs/telemetry.md")]
+    struct Telemetry;
     #[doc = include_str!("../../../README.md")]
     struct Readme;
     #[doc = include_str!("../../../docs/guide.md")]

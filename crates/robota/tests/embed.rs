@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use robota::core::event::TurnStatus;
 use robota::core::journal::{JournalStore, MemoryStore};
+use robota::core::plugin::{MemoryStorage, UsagePlugin};
 use robota::core::provider::{ModelRequest, StopReason};
 use robota::core::tool::ToolOutcome;
 use robota::core::typed::{MAX_REPAIRS, TypedError};
 use robota::core::usage::Usage;
 use robota::scripted::{Answer, Script, ScriptedProvider};
+use robota::session::Callbacks;
 use robota::{Agent, Session, SessionError, Tool as _, ToolContext, TurnEnd};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -58,6 +60,74 @@ async fn a_tool_is_an_async_function() {
     assert_eq!(tool.run(json!({}), context).await.text(), call);
 }
 
+/// Names that a program may use itself, next to its tools.
+mod names {
+    use robota::{Json, Tool as _, ToolContext};
+    use serde_json::json;
+
+    #[derive(serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+    struct Arguments {
+        words: Vec<String>,
+    }
+
+    async fn run(words: usize) -> usize {
+        words + 1
+    }
+
+    /// Counts words.
+    #[robota::tool(class = Inspect)]
+    async fn count(arguments: Arguments, context: u8) -> usize {
+        run(arguments.words.len()).await + usize::from(context)
+    }
+
+    /// Repeats the words.
+    #[robota::tool(class = Inspect)]
+    async fn r#match(r#type: Option<String>, arguments: Arguments) -> Json<Arguments> {
+        Json(Arguments { words: r#type.into_iter().chain(arguments.words).collect() })
+    }
+
+    /// Does nothing.
+    #[robota::tool]
+    async fn nothing(fail: bool) -> Result<(), String> {
+        if fail { Err("as asked".to_owned()) } else { Ok(()) }
+    }
+
+    #[tokio::test]
+    async fn a_tool_may_use_the_names_of_the_program() {
+        let words = json!({"words": ["a"]});
+        let input = json!({"arguments": words, "context": 3});
+        assert_eq!(count().run(input, ToolContext::detached()).await.text(), "5");
+
+        let tool = r#match();
+        assert_eq!(tool.spec().name, "match");
+        assert!(tool.spec().input_schema["properties"]["type"].is_object());
+        let input = json!({"type": "b", "arguments": words});
+        let outcome = tool.run(input, ToolContext::detached()).await;
+        assert_eq!(outcome.text(), r#"{"words":["b","a"]}"#);
+
+        let done = nothing().run(json!({"fail": false}), ToolContext::detached()).await;
+        assert_eq!((done.ok, done.text().as_str()), (true, "Done."));
+        let failed = nothing().run(json!({"fail": true}), ToolContext::detached()).await;
+        assert_eq!((failed.ok, failed.text().as_str()), (false, "as asked"));
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Grade {
+    #[schemars(range(min = 1, max = 6))]
+    grade: u8,
+}
+
+#[tokio::test]
+async fn a_typed_answer_obeys_the_bounds_of_its_type() {
+    let model =
+        ScriptedProvider::new(Script::new().text(r#"{"grade": 0}"#).text(r#"{"grade": 1}"#));
+    let mut agent = Agent::builder(model.clone(), "m").build().unwrap();
+    assert_eq!(agent.run_as::<Grade>("Which grade?").await.unwrap().grade, 1);
+    let repair = model.requests()[1].messages.last().unwrap().text();
+    assert!(repair.contains("`grade` must be at least 1, not 0"), "{repair}");
+}
+
 fn model() -> ScriptedProvider {
     let calls = Answer::new().tool("weather", json!({"city": "Rome"})).usage(Usage::new(20, 4));
     let says = Answer::new().text("It is sunny.").usage(Usage::new(30, 6));
@@ -86,6 +156,21 @@ async fn open_creates_a_session_and_later_resumes_it() {
     let again = builder.open(store, "desk").await.unwrap();
     assert_eq!(again.run("Are you there?").await.unwrap(), "Still here.");
     assert_eq!(again.context().messages().await.unwrap().len(), 6);
+}
+
+#[tokio::test]
+async fn a_session_has_plugins_and_callbacks() {
+    let usage = Arc::new(UsagePlugin::new(MemoryStorage::default()));
+    let model = ScriptedProvider::new(Script::new().text("Hello!"));
+    let session = Session::builder(model, "m")
+        .plugin(usage.clone())
+        .callbacks(Callbacks::new())
+        .open(MemoryStore::new(), "desk")
+        .await
+        .unwrap();
+    session.run("Hi").await.unwrap();
+    session.shutdown("done").await.unwrap();
+    assert_eq!(usage.totals().unwrap().runs, 1);
 }
 
 #[derive(Debug, PartialEq, Deserialize, JsonSchema)]

@@ -284,9 +284,9 @@ pub(crate) enum ThinkingDisplayArg {
 /// Who is asked about calls that need approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PermissionPrompts {
-    /// Whom --permission-prompt-tool names.
+    /// The host or the MCP tool that --permission-prompt-tool names is asked.
     Host,
-    /// Nobody: they are denied.
+    /// No one is asked: the calls are denied.
     None,
 }
 

@@ -124,6 +124,7 @@ fn settings(setup: &Setup) -> Check {
 /// Checks that the project's sessions folder can be written.
 fn sessions(setup: &Setup) -> Check {
     let folder = setup.places.cwd.join(".robota").join("sessions");
+    // The first session creates the folder, so that it need not exist yet.
     let existing = folder.ancestors().find(|path| path.exists()).map(std::path::Path::to_owned);
     // Creates a file, because permission bits do not apply to root.
     let writable = existing.is_some_and(|folder| tempfile::tempfile_in(folder).is_ok());
@@ -189,6 +190,7 @@ fn read_only(wanted: bool, fence: Option<ReadOnlyFence>) -> Check {
 fn level(request: SandboxRequest, support: &Support, setup: &Setup) -> Check {
     let off = request.fence.level == SandboxLevel::Off;
     let (required, mut gaps) = (request.required, request.unsupported);
+    // Without a sandbox the check still says what the user could turn on.
     let fence = if off { sandbox::example(&setup.places.cwd) } else { request.fence };
     match Confinement::new(fence, support) {
         Ok(confinement) => {
@@ -214,6 +216,7 @@ fn level(request: SandboxRequest, support: &Support, setup: &Setup) -> Check {
         Err(error) => {
             let health = match (off, required) {
                 (true, _) => Health::Ok,
+                // Commands then run without a sandbox; with `required` they do not run.
                 (false, false) => Health::Warning,
                 (false, true) => Health::Failed,
             };

@@ -266,6 +266,7 @@ async fn run_schedules(args: RunArgs) -> anyhow::Result<Exit> {
         .store(context.store.clone())
         .agents(agents)
         .choose(SessionChoice::Earlier(earlier))
+        // The command runs without a user who could answer.
         .approvals(Approvals::Deny);
     if let Some(reaper) = setup::reaper() {
         builder = builder.reaper(reaper);

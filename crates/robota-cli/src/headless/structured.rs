@@ -10,7 +10,7 @@ use robota_core::hook::{
 };
 use robota_core::ids::TurnId;
 use robota_core::permission::Class;
-use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec, check_schema};
 use serde_json::Value;
 
 /// The tool's name.
@@ -135,12 +135,32 @@ impl Hooks for StructuredHooks {
 /// Parses the value of `--json-schema`.
 ///
 /// # Errors
-/// When it is not a schema of an object; the text is for the user.
+/// When it is not a schema of an object, or refers to something that does not exist; the text is for
+/// the user.
 pub(crate) fn parse_schema(text: &str) -> Result<Value, String> {
-    let schema: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+    let mut schema: Value =
+        serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+    check_schema(&schema).map_err(|error| error.to_string())?;
+    inline_root(&mut schema);
     match schema.get("type").and_then(Value::as_str) {
         Some("object") => Ok(schema),
-        _ if schema.is_object() && schema.get("properties").is_some() => Ok(schema),
+        None if schema.get("properties").is_some() => Ok(schema),
         _ => Err("the schema must describe an object (\"type\": \"object\")".to_owned()),
+    }
+}
+
+/// Replaces a reference at the root by the schema that it leads to. Generators write recursive types
+/// in this way, and services accept only an object there.
+fn inline_root(schema: &mut Value) {
+    let target = schema.get("$ref").and_then(Value::as_str).and_then(|it| it.strip_prefix('#'));
+    let target = target.and_then(|pointer| schema.pointer(pointer)).cloned();
+    if let (Some(Value::Object(target)), Some(fields)) = (target, schema.as_object_mut())
+        // Where both say something, only the reference applies both.
+        && target.keys().all(|key| key == "$defs" || !fields.contains_key(key))
+    {
+        fields.shift_remove("$ref");
+        for (key, value) in target {
+            fields.entry(key).or_insert(value);
+        }
     }
 }

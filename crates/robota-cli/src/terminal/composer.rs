@@ -148,6 +148,7 @@ impl Composer {
         let text = clean(text);
         self.goal = None;
         if self.history.is_searching() {
+            // The text of a search has one line.
             self.history.type_search(text.lines().next().unwrap_or(""));
             return;
         }
@@ -156,6 +157,7 @@ impl Composer {
             self.buffer.insert(&text);
             return;
         }
+        // The same text again, directly behind its placeholder: the user wants to see or edit it.
         let before = self.before_cursor().chars().next_back();
         if before.is_some_and(|letter| self.attachments.pasted(letter) == Some(text.as_str())) {
             self.apply(Action::Expand);
@@ -176,6 +178,7 @@ impl Composer {
     pub(crate) fn submit(&mut self) -> Draft {
         let draft = self.attachments.expand(self.buffer.text());
         self.history.add(&draft.text);
+        // A new buffer: undo must not bring back a prompt that was sent.
         self.buffer = Buffer::default();
         self.attachments = Attachments::default();
         self.goal = None;
@@ -260,6 +263,7 @@ impl Composer {
             Action::DeleteLeft => self.history.shorten_search(),
             Action::CancelSearch => self.history.end_search(),
             _ => {
+                // Any other key takes the entry and continues with it, as in a shell.
                 let found = self.history.found().map(str::to_owned);
                 self.history.end_search();
                 if let Some(found) = found {
@@ -279,6 +283,7 @@ impl Composer {
         if let Some(row) = target.filter(|row| *row < layout.rows()) {
             let offset = layout.offset(row, goal);
             self.buffer.move_to(offset);
+            // Kept while the cursor crosses shorter rows.
             self.goal = Some(goal);
             return true;
         }
@@ -311,6 +316,7 @@ impl Composer {
         let text = self.buffer.text();
         let before = text[..cursor].char_indices().next_back();
         let after = text[cursor..].chars().next().map(|letter| (cursor, letter));
+        // First the placeholder before the cursor: after a paste the cursor is behind it.
         for (at, letter) in before.into_iter().chain(after) {
             if let Some(pasted) = self.attachments.pasted(letter) {
                 let pasted = pasted.to_owned();

@@ -25,9 +25,9 @@ pub(crate) enum Entry {
     Output {
         /// What the user typed.
         typed: String,
-        /// The text.
+        /// What the command printed, or why it failed.
         text: String,
-        /// Whether it succeeded.
+        /// Whether the command succeeded.
         ok: bool,
     },
 }
@@ -37,7 +37,7 @@ pub(crate) enum Entry {
 pub(crate) enum NoteKind {
     /// For information.
     Plain,
-    /// A warning.
+    /// The user should know it before going further.
     Warning,
     /// A failure.
     Error,
@@ -50,7 +50,7 @@ pub(crate) enum RowState {
     Asking,
     /// It runs.
     Running,
-    /// It ended.
+    /// It ended, and its result is known.
     Ended(ToolEnd),
     /// The turn ended before it did.
     Stopped,

@@ -1,4 +1,5 @@
-//! What the terminal program asks others to do.
+//! Effects: what a state change makes the terminal program do outside its state, such as to send a
+//! prompt or to load a page.
 
 use std::any::Any;
 use std::path::PathBuf;
@@ -32,25 +33,25 @@ pub(crate) enum Effect {
     MovePrompt(InputId, usize),
     /// Answer a question.
     Decide {
-        /// The call.
+        /// The call that waits for the decision.
         call: CallId,
-        /// The answer.
+        /// What the user chose.
         answer: Decided,
         /// A remark of the user.
         note: Option<String>,
     },
     /// Answer a question of the model; none declines it.
     AnswerUser {
-        /// The question.
+        /// The number of the question in [`super::event::Event::UserAsked`].
         id: u64,
-        /// The answer.
+        /// What the user typed or chose.
         answer: Option<String>,
     },
     /// Test a rule that the user edits.
     TestRule {
         /// The call that waits.
         call: CallId,
-        /// The rule.
+        /// The text of the rule as it is typed so far.
         rule: String,
     },
     /// Let the work of calls continue in the background, so that the turn does not wait for it.
@@ -81,7 +82,7 @@ pub(crate) enum Effect {
     Suspend,
     /// End this session and open another, or a fork of it.
     Switch {
-        /// The session.
+        /// The session that is opened or forked.
         session: SessionId,
         /// Whether to fork it.
         fork: bool,

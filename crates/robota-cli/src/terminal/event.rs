@@ -42,7 +42,7 @@ pub(crate) enum Event {
     UserAsked {
         /// Names the question in the answer.
         id: u64,
-        /// The question.
+        /// The text of the question, and the answers to choose from.
         question: Box<UserQuestion>,
     },
     /// A question was withdrawn.
@@ -64,7 +64,7 @@ pub(crate) enum Event {
     ShellStarted {
         /// Names it in [`ShellEnded`](Self::ShellEnded) and in its output.
         call: CallId,
-        /// The command.
+        /// The command line as the user typed it.
         command: String,
     },
     /// A shell command of the user ended, or was refused.
@@ -73,7 +73,7 @@ pub(crate) enum Event {
     CommandDone {
         /// What the user typed.
         typed: String,
-        /// Its result.
+        /// The data that the command returned, which the terminal shows or acts on.
         result: CommandResult,
     },
     /// The model was changed.
@@ -82,7 +82,7 @@ pub(crate) enum Event {
     Rejected {
         /// What the user typed.
         typed: String,
-        /// Why.
+        /// Why it was not accepted, for the user.
         why: String,
     },
     /// A message for the user.
@@ -166,7 +166,7 @@ pub(crate) enum Preview {
     },
     /// It runs a command.
     Command {
-        /// The command.
+        /// The command line that would run.
         command: String,
         /// Its parts, each with its verdict, if there are several.
         tree: Vec<String>,

@@ -21,15 +21,15 @@ pub(crate) enum Role {
     Accent,
     /// The user's own prompts.
     User,
-    /// Success.
+    /// What succeeded: a call, a check.
     Good,
-    /// Failure.
+    /// What failed, and errors.
     Bad,
     /// Questions and warnings.
     Warn,
     /// Code inside of text.
     Code,
-    /// A link.
+    /// The text or the address of a link.
     Link,
     /// The sign and the number of an added line.
     Added,

@@ -50,12 +50,15 @@ impl Theme {
     pub(crate) fn detect(environment: &Environment<'_>) -> Self {
         let term = environment.term.unwrap_or("");
         if term.is_empty() || term == "dumb" {
+            // Such a terminal would print the sequences.
             return Self::new(Colours::Dumb, false);
         }
         let links = supports_links(environment);
+        // An empty value counts as not set (no-color.org).
         if environment.no_color.is_some_and(|value| !value.is_empty()) {
             return Self::new(Colours::None, links);
         }
+        // Not every terminal with 256 colours says so in a variable; these are known by their names.
         let many = environment.colorterm.is_some_and(|it| matches!(it, "truecolor" | "24bit"))
             || term.contains("256color")
             || term.contains("direct")
@@ -82,6 +85,7 @@ impl Theme {
         if self.colours == Colours::Dumb {
             return;
         }
+        // Every style begins with a reset, so that it does not depend on the style before it.
         out.extend_from_slice(b"\x1b[0");
         let mut attributes = Attributes::from(style);
         let (role, ground) = match self.colours {
@@ -101,6 +105,7 @@ impl Theme {
         if let Role::Ansi(colour) = style.role
             && self.colours != Colours::None
         {
+            // The colours from 8 on are the bright ones, which have codes of their own.
             let code = u32::from(colour & 7) + if colour & 8 == 0 { 30 } else { 90 };
             out.extend_from_slice(format!(";{code}").as_bytes());
         }
@@ -116,6 +121,7 @@ impl Theme {
 
 /// Returns false for the terminals that are known to print the sequence instead of a link.
 fn supports_links(environment: &Environment<'_>) -> bool {
+    // 5000 is version 0.50 of VTE, the first that knows links.
     let old_vte = environment
         .vte_version
         .and_then(|version| version.parse::<u32>().ok())
@@ -128,6 +134,7 @@ fn supports_links(environment: &Environment<'_>) -> bool {
 /// Reads `COLORFGBG`, such as `0;15`: the last number is the background.
 fn is_light(value: Option<&str>) -> bool {
     let background = value.and_then(|value| value.rsplit(';').next());
+    // 8 is dark grey, and not in the list.
     matches!(background, Some("7" | "9" | "10" | "11" | "12" | "13" | "14" | "15"))
 }
 

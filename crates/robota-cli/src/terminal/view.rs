@@ -21,13 +21,13 @@ pub(crate) struct Frame {
     pub(crate) page: Option<(Vec<Line>, Option<Cursor>)>,
 }
 
-/// Where the cursor is.
-enum Place {
-    /// In a text of the question.
+/// The part of the live region that has the cursor.
+enum CursorPlace {
+    /// The user types an answer in the question.
     Asked(Cursor),
-    /// In the composer.
+    /// The user types a prompt in the composer.
     Bottom(Cursor),
-    /// Nowhere.
+    /// A question is shown that the user answers with a key: the cursor is not drawn.
     Hidden,
 }
 
@@ -45,21 +45,21 @@ pub(crate) fn view(state: &mut State, size: Size) -> Frame {
     let mut asked = Vec::new();
     let place = if state.trust.is_some() {
         trust::lines(state, width, left, &mut asked);
-        Place::Bottom(typing)
+        CursorPlace::Bottom(typing)
     } else if state.questions.shown().is_some() {
         match question::lines(state, width, left, &mut asked) {
-            Some(field) => Place::Asked(field),
-            None if state.questions.is_armed(state.now) => Place::Hidden,
-            None => Place::Bottom(typing),
+            Some(field) => CursorPlace::Asked(field),
+            None if state.questions.is_armed(state.now) => CursorPlace::Hidden,
+            None => CursorPlace::Bottom(typing),
         }
     } else if state.choices.shown().is_some() {
         match choice::lines(state, width, &mut asked) {
-            Some(field) => Place::Asked(field),
-            None if state.choices.is_armed(state.now) => Place::Hidden,
-            None => Place::Bottom(typing),
+            Some(field) => CursorPlace::Asked(field),
+            None if state.choices.is_armed(state.now) => CursorPlace::Hidden,
+            None => CursorPlace::Bottom(typing),
         }
     } else {
-        Place::Bottom(typing)
+        CursorPlace::Bottom(typing)
     };
     let mut live = entries(state, width, left.saturating_sub(asked.len()));
     let room = live.len() + asked.len() + bottom.len() < size.rows;
@@ -75,9 +75,9 @@ pub(crate) fn view(state: &mut State, size: Size) -> Frame {
     let (above_asked, above_bottom) = (live.len(), live.len() + asked.len());
     let moved = |cursor: Cursor, by: usize| Some(Cursor { row: cursor.row + by, ..cursor });
     let cursor = match place {
-        Place::Asked(cursor) => moved(cursor, above_asked),
-        Place::Bottom(cursor) => moved(cursor, above_bottom),
-        Place::Hidden => None,
+        CursorPlace::Asked(cursor) => moved(cursor, above_asked),
+        CursorPlace::Bottom(cursor) => moved(cursor, above_bottom),
+        CursorPlace::Hidden => None,
     };
     live.extend(asked);
     live.extend(bottom);

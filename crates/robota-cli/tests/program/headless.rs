@@ -154,6 +154,8 @@ fn cli_03_what_does_not_exist_yet_is_refused() {
         &["--input-format", "stream-json"],
         &["--max-budget-usd", "0"],
         &["--json-schema", "[]"],
+        &["--json-schema", r#"{"type":"object","properties":{"n":{"type":"int"}}}"#],
+        &["--json-schema", r##"{"type":"object","properties":{"n":{"$ref":"#/$defs/N"}}}"##],
         &["--setting-sources", "everywhere"],
         &["--system-prompt-file", "missing.txt"],
     ] {
@@ -214,6 +216,23 @@ fn cli_03_structured_output_is_validated_and_bounded() {
     let (printed, code) = lines(&Home::new(), &format!("- {good}"), &in_plan_mode);
     let result = printed.last().unwrap();
     assert_eq!((code, &result["structured_output"]), (Some(0), &json!({"n": 4})));
+}
+
+#[test]
+fn cli_03_structured_output_obeys_bounds_and_references() {
+    let wrong = "tools: [{tool: StructuredOutput, input: {n: 0}}]";
+    let good = "tools: [{tool: StructuredOutput, input: {n: 1}}]";
+    let script = format!("- {wrong}\n- {good}");
+    for schema in [
+        r#"{"type":"object","properties":{"n":{"type":"integer","minimum":1}},"required":["n"]}"#,
+        r##"{"$ref":"#/$defs/A","$defs":{"A":{"type":"object","properties":{"n":{"const":1}}}}}"##,
+    ] {
+        let (printed, code) = lines(&Home::new(), &script, &["--json-schema", schema]);
+        let result = printed.last().unwrap();
+        assert_eq!((code, &result["structured_output"]), (Some(0), &json!({"n": 1})), "{schema}");
+        let refused = printed.iter().any(|line| line.to_string().contains("`n` must be "));
+        assert!(refused, "the model learns what is wrong: {printed:?}");
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub enum AgentMemory {
     Local,
 }
 
-/// The folder an agent works in.
+/// Says in which folder an agent works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentIsolation {

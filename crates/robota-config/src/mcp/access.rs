@@ -13,7 +13,7 @@ use crate::files::read_bounded;
 use crate::places::Places;
 use crate::settings::Settings;
 
-/// A description of MCP servers in a list.
+/// Selects MCP servers in a list of allowed or denied ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum McpServerMatch {
     /// The server with this name, whatever it runs or connects to.

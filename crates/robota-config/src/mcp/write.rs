@@ -11,6 +11,7 @@ use crate::write::atomic;
 
 /// A server cannot be added or removed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum McpWriteError {
     /// The file cannot be read, parsed or written.
     #[error("{}: {problem}", file.display())]

@@ -58,7 +58,7 @@ pub struct PluginManifest {
     pub user_config: IndexMap<String, UserOption>,
 }
 
-/// The permission rules of a plugin.
+/// Holds the permission rules that a plugin adds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PluginPermissions {

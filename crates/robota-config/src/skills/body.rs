@@ -50,6 +50,7 @@ pub struct SkillInvocation<'a> {
 
 /// Why a skill cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SkillError {
     /// There is no skill of this name.
     #[error("there is no skill `{name}`")]

@@ -37,7 +37,7 @@ impl ListingCaps {
     }
 }
 
-/// The list of skills for the model.
+/// Lists the skills for the model.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct SkillListing {
     /// One line for each skill, and one that counts the others.

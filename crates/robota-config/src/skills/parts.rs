@@ -10,7 +10,7 @@ use crate::mentions::mentions;
 /// The most commands of one skill.
 const MAX_COMMANDS: usize = 100;
 
-/// A part of an expanded skill. The text for the model is the parts in order.
+/// Holds a part of an expanded skill. The text for the model is the parts in order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum SkillPart {

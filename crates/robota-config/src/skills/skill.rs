@@ -14,7 +14,7 @@ use crate::report::Problem;
 /// How many bytes of a file are read for its header.
 const HEADER_READ: u64 = MAX_HEADER_BYTES as u64 + 1024;
 
-/// The form of a skill on disk.
+/// Says in which form a skill is on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SkillKind {

@@ -6,7 +6,7 @@ use super::{Agent, AgentSettings, Module};
 use crate::approve::{Approver, NoApprover};
 use crate::compact::Compactor;
 use crate::driver::Ports;
-use crate::hook::{Hooks, NoHooks};
+use crate::hook::{CombinedHooks, Hooks};
 use crate::into_arc::IntoArc;
 use crate::plugin::{Plugin, PluginSet};
 use crate::provider::Provider;
@@ -36,7 +36,7 @@ use crate::tool::{ToolNameTaken, ToolSet};
 pub struct AgentBuilder {
     settings: AgentSettings,
     approver: Arc<dyn Approver>,
-    hooks: Arc<dyn Hooks>,
+    hooks: Vec<Arc<dyn Hooks>>,
     compactor: Option<Arc<dyn Compactor>>,
     instructions: Vec<Arc<str>>,
     plugins: Vec<Arc<dyn Plugin>>,
@@ -48,7 +48,7 @@ impl AgentBuilder {
         Self {
             settings: AgentSettings::new(provider, model),
             approver: Arc::new(NoApprover),
-            hooks: Arc::new(NoHooks),
+            hooks: Vec::new(),
             compactor: None,
             instructions: Vec::new(),
             plugins: Vec::new(),
@@ -77,10 +77,10 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets the hooks that run around prompts, tool calls and answers.
+    /// Adds hooks that run around prompts, tool calls and answers, after those added before.
     #[must_use]
     pub fn hooks(mut self, hooks: impl IntoArc<dyn Hooks>) -> Self {
-        self.hooks = hooks.into_arc();
+        self.hooks.push(hooks.into_arc());
         self
     }
 
@@ -126,7 +126,7 @@ impl AgentBuilder {
             live_tools: None,
             gate,
             approver: self.approver,
-            hooks: self.hooks,
+            hooks: Arc::new(CombinedHooks::new(self.hooks)),
             compactor: self.compactor,
             blobs: None,
             ids,

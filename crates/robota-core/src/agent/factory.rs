@@ -12,7 +12,8 @@ use crate::into_arc::IntoArc;
 use crate::provider::Provider;
 use crate::tool::{Tool, ToolNameTaken};
 
-/// A kind of agent: its system prompt, model, tools and round limit.
+/// Describes a kind of agent, which a factory builds on demand: its system prompt, model, tools and
+/// round limit.
 ///
 /// ```
 /// use robota_core::agent::AgentTemplate;
@@ -74,6 +75,7 @@ pub struct AgentFactory {
 
 /// Why a template could not be registered or used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TemplateError {
     /// No template has this id.
     #[error("there is no agent template `{id}`; there are: {known}")]

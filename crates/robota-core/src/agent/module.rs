@@ -68,6 +68,7 @@ impl Module {
 
 /// Why a module could not be registered, removed or used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ModuleError {
     /// A module with this name is already registered.
     #[error("there already is a module `{0}`")]

@@ -6,8 +6,8 @@ use super::Catalogue;
 use crate::event::Event;
 use crate::usage::Usage;
 
-/// The cost of the calls of one model, such as those of a turn: the sum of the cost of each call. The
-/// cost of their summed usage would be wrong, because whether a prompt is long depends on the call.
+/// Adds up the cost of each call of one model, such as those of a turn. The cost of their summed
+/// usage would be wrong, because whether a prompt is long depends on the call.
 ///
 /// ```
 /// use robota_core::catalogue::{Catalogue, CostSum};

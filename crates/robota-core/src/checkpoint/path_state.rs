@@ -37,7 +37,7 @@ pub enum PathState {
     },
 }
 
-/// The content of a file: its hash, and where a copy is stored if there is one.
+/// Identifies the content of a file by its hash, and says where a copy is stored if there is one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileContent {
     /// The SHA-256 of the content, in hexadecimal.
@@ -47,8 +47,8 @@ pub struct FileContent {
     pub saved: Option<SavedContent>,
 }
 
-/// The place of a file's content in the session's blobs. One blob can contain several files, because
-/// storing many small blobs is slow.
+/// Says where the content of a file is in the session's blobs. One blob can contain several files,
+/// because storing many small blobs is slow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SavedContent {
     /// The blob of the session that contains the bytes, possibly among those of other files.
@@ -126,7 +126,7 @@ pub struct FileStat {
     pub changed: i64,
 }
 
-/// One entry of a folder tree.
+/// Describes one file, folder or link of a folder tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TreeEntry {
     /// The path, relative to the root of the tree.
@@ -137,7 +137,7 @@ pub struct TreeEntry {
     pub state: PathState,
 }
 
-/// The difference between two states of a folder tree.
+/// Lists what differs between two states of a folder tree.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TreeChange {
     /// Entries that are new or changed.

@@ -46,7 +46,7 @@ impl Ports {
     }
 }
 
-/// The configuration of a session's turns: everything that a user can set.
+/// Holds everything that a user can set for the turns of a session.
 #[derive(Debug, Clone)]
 pub struct SessionConfig {
     /// What the turn machine needs: model, limits, retries, concurrency.

@@ -24,11 +24,12 @@ use crate::telemetry::{append_span, record_error};
 /// Receives every event, in order, once it is written.
 pub type Observer = Arc<dyn Fn(&Arc<Envelope>) + Send + Sync>;
 
-/// The approximate number of events between two snapshots of the state. It limits how many events
-/// a resume reads after the snapshot.
+/// The recorder writes a snapshot of the state after about this many events. It limits how many
+/// events a resume reads after the snapshot.
 pub const SNAPSHOT_EVERY: u64 = 250;
 
-/// The default waits before the retries of a failed append. After the last retry the append fails.
+/// The recorder waits this long before each retry of a failed append, unless the configuration says
+/// otherwise. After the last retry the append fails.
 pub const APPEND_RETRIES: [Duration; 4] = [
     Duration::from_millis(20),
     Duration::from_millis(200),

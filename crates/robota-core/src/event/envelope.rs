@@ -11,8 +11,8 @@ use super::line::Line;
 use super::{Cursor, Event};
 use crate::ids::TurnId;
 
-/// The version of the journal format. Version 1 is frozen: every later version reads it
-/// (`fixtures/journal-v1`).
+/// A journal says by this version how its lines are read. Version 1 is frozen: every later version
+/// reads it (`fixtures/journal-v1`).
 pub const FORMAT: u32 = 1;
 
 /// The highest `min_reader` that this version can read.
@@ -28,7 +28,7 @@ pub const TYPE_FIELD: &[u8] = b"\"type\":\"";
 /// The length of the checksum field: `,"crc":"` + eight digits + `"}`.
 const CHECKSUM_BYTES: usize = 8 + 8 + 2;
 
-/// One line of a journal: an event with its position and time.
+/// Adds to an event its position in the journal and its time: one line of a journal.
 ///
 /// ```
 /// use robota_core::event::Envelope;

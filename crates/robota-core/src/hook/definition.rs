@@ -21,7 +21,7 @@ pub struct HookGroup {
     pub hooks: Vec<HookDefinition>,
 }
 
-/// One hook, as the settings define it.
+/// Describes one hook as the settings define it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HookDefinition {
     /// A shell command, or a program with arguments.
@@ -37,7 +37,7 @@ pub enum HookDefinition {
     Unusable(UnusableHook),
 }
 
-/// A shell command, or a program with arguments.
+/// Runs a shell command, or a program with arguments.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandHook {

@@ -4,6 +4,7 @@ use super::HookEvent;
 
 /// What a notice tells the user about a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NoticeKind {
     /// A hook failed or its output is wrong.
     Warning,

@@ -17,13 +17,13 @@ use serde_json::{Map, Value};
 use super::{HookDefinition, HookEnd, HookEvent, HookExit, HookNotice};
 use wire::{Action, Decision, Permission, RequestDecision, Wire};
 
-/// The maximum size of standard output in bytes; longer JSON is a failure.
+/// The runner reads at most this many bytes of a hook's standard output; longer JSON is a failure.
 pub const MAX_STDOUT: usize = 1 << 20;
 
-/// The maximum length of a reason, a context or a message, in characters.
+/// The runner cuts a reason, a context or a message after this many characters.
 pub const MAX_TEXT: usize = 10_000;
 
-/// The parsed output of one hook, or the merged output of all hooks of an event.
+/// Holds the parsed output of one hook, or the merged output of all hooks of an event.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HookOutput {
     /// Why all work is to stop (`continue: false`); `None` if it is not.
@@ -69,7 +69,7 @@ pub struct HookPermission {
     pub reason: Option<String>,
 }
 
-/// A hook's decision about a call, from least to most strict.
+/// Says what a hook decides about a call, from least to most strict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HookVerdict {
     /// The call may run.

@@ -31,7 +31,8 @@ type HookTable = BTreeMap<HookEvent, Vec<Arc<Entry>>>;
 
 type Show = dyn Fn(HookNotice) + Send + Sync;
 
-/// The hooks of a session.
+/// Runs the hooks of a session: selects those that match, runs them in parallel and merges their
+/// output.
 ///
 /// ```
 /// use robota_core::hook::{HookContext, HookEvent, HookGroup, HookRunner, Hooks as _, HookPoint};
@@ -96,7 +97,8 @@ struct Claim {
 }
 
 impl Claim {
-    fn settle(&mut self, exit: &HookExit) {
+    /// Records how the run ended: only the exit code 0 uses the right up.
+    fn record_end(&mut self, exit: &HookExit) {
         self.used_up = exit.end == HookEnd::Code(0);
     }
 
@@ -130,7 +132,8 @@ fn entries(
     })
 }
 
-/// A hook that settings do not define: one of a plugin, or of a skill or an agent that was used.
+/// Describes a hook that settings do not define: one of a plugin, or of a skill or an agent that was
+/// used.
 #[derive(Debug, Clone)]
 pub struct OwnedHook {
     /// What brought it, such as the skill `review`.
@@ -143,7 +146,7 @@ pub struct OwnedHook {
     pub hook: Arc<HookDefinition>,
 }
 
-/// The result of the hooks at a point of a turn.
+/// Reports what the hooks at a point of a turn decided, and what users should see of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PointReport {
     /// The reply for the driver, without notices.
@@ -152,7 +155,7 @@ pub struct PointReport {
     pub notices: Vec<HookNotice>,
 }
 
-/// The result of the hooks at any other event.
+/// Reports what the hooks at any other event decided, and what users should see of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EventReport {
     /// What all hooks together decide; the strictest one wins.
@@ -500,7 +503,7 @@ impl HookRunner {
             match joined {
                 Ok((_, (at, exit))) => {
                     // Now and not after the last one, which may be cancelled.
-                    matching[at].settle(&exit);
+                    matching[at].record_end(&exit);
                     end(&mut observed[at], &exit);
                     exits[at] = exit;
                 }
@@ -535,7 +538,7 @@ impl HookRunner {
         let show = self.show.clone();
         drop(tokio::spawn(async move {
             let exit = task.await;
-            claim.settle(&exit);
+            claim.record_end(&exit);
             end(&mut observed, &exit);
             let hook = claim.entry.hook.clone();
             // Before the notices are shown: a client that gets one may run the hook again.

@@ -18,7 +18,7 @@ const MAX_PART_BYTES: usize = 64;
 /// The maximum length of an id. It limits how often a session can be forked from a fork.
 const MAX_NAME_BYTES: usize = 1024;
 
-/// A parsed session id.
+/// Holds a parsed session id: with parts, or without a known form.
 ///
 /// ```
 /// use robota_core::ids::{SessionName, SessionPath};
@@ -39,7 +39,8 @@ pub enum SessionName {
     Path(SessionPath),
 }
 
-/// A session id with parts: who owns the session, which agent, which conversation, which forks.
+/// Splits a session id into its parts: who owns the session, which agent, which conversation, which
+/// forks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SessionPath {
     /// The organisation; `None` if the name has no `org:` part.

@@ -11,8 +11,8 @@ use crate::state::Origin;
 /// The maximum length of a title.
 const MAX_TITLE_CHARS: usize = 120;
 
-/// The summary of a session. It is a fold over the events, like the state: a store keeps it next to
-/// the journal and can compute it again from there.
+/// Summarises a session for lists. It is a fold over the events, like the state: a store keeps it
+/// next to the journal and can compute it again from there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionHead {
     /// The id under which the store keeps the session.
@@ -156,7 +156,7 @@ pub struct SessionFilter {
     pub after: Option<PageMark>,
 }
 
-/// A position in a list of sessions, newest first.
+/// Marks a position in a list of sessions, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageMark {
     /// When the last listed session was changed.
@@ -165,7 +165,8 @@ pub struct PageMark {
     pub session: SessionId,
 }
 
-/// A part of a list of sessions, newest first; sessions changed at the same time are sorted by id.
+/// Holds a part of a list of sessions, newest first; sessions changed at the same time are sorted
+/// by id.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SessionPage {
     /// The summaries of the page, newest first.

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::ids::CallId;
 
-/// One part of a message. A block of an unknown type is preserved.
+/// Holds one part of a message. A block of an unknown type is preserved.
 ///
 /// ```
 /// use robota_core::message::Block;
@@ -43,7 +43,7 @@ pub enum Block {
     Unknown(Value),
 }
 
-/// A reference to content in the blob store.
+/// Refers to content in the blob store by its hash.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct BlobRef {
     /// SHA-256 of the content, in hexadecimal.
@@ -128,7 +128,7 @@ blocks! {
     }
 }
 
-/// One part of a tool result.
+/// Holds one part of a tool result.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ResultBlock {
@@ -149,7 +149,7 @@ impl ResultBlock {
     }
 }
 
-/// The arguments of a tool call: parsed JSON, or the text that could not be parsed.
+/// Holds the arguments of a tool call: parsed JSON, or the text that could not be parsed.
 #[derive(Debug, Clone, PartialEq, JsonSchema)]
 #[schemars(untagged)]
 pub enum ToolInput {

@@ -192,6 +192,18 @@ async fn core_27_the_strictest_decision_of_plugins_and_hooks_counts() {
 }
 
 #[tokio::test]
+async fn core_27_hooks_are_added_to_the_hooks_before_them() {
+    let hooks = |plugin: Arc<dyn Plugin>| PluginSet::new([plugin]);
+    let recording = Arc::new(Recording { name: "p", ..Recording::default() });
+    let script = echo("given").text("Done.");
+    let builder = agent(script).hooks(hooks(Arc::new(Refusing))).hooks(hooks(recording));
+    let mut agent = builder.build().unwrap();
+    agent.run("Go.").await;
+    let messages = format!("{:?}", agent.messages());
+    assert!(messages.contains("never"), "the first hooks still decide: {messages}");
+}
+
+#[tokio::test]
 async fn core_27_the_emitter_calls_functions_by_name() {
     let emitter = Arc::new(EventEmitter::default());
     let seen = Arc::new(Mutex::new(Vec::new()));

@@ -8,7 +8,7 @@ use crate::ids::{CallId, SessionId, TurnId};
 use crate::message::Message;
 use crate::state::{FoldError, State};
 
-/// One event of the replay vocabulary, made of one or more events of the journal.
+/// Shows a client one step of a replay, made of one or more events of the journal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplayEvent {
     /// The name in the replay vocabulary, for example `provider_request`.

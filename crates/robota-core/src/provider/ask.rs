@@ -15,7 +15,7 @@ use crate::message::{Message, MessageState};
 use crate::streaming::StreamingAnswer;
 use crate::telemetry::{model_call_span, record_error, record_finish, record_usage};
 
-/// The limits of a model call.
+/// Limits one model call outside a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AskLimits {
     /// The call fails if its stream sends nothing for this long.

@@ -48,7 +48,7 @@ pub struct NativeWeb {
     pub fetch: bool,
 }
 
-/// A native web tool, for error messages.
+/// Names a web tool that a model service runs itself, for error messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NativeWebTool {
     /// The service's own web search.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::env_ref::Secret;
 
-/// The settings of one provider, parsed and resolved. `Debug` shows neither the key nor the values
-/// of options, since users put tokens and headers there.
+/// Holds the settings of one provider, parsed and resolved. `Debug` shows neither the key nor the
+/// values of options, since users put tokens and headers there.
 #[derive(Clone, PartialEq)]
 pub struct ProviderConfig {
     /// The type of provider, by which its definition is found.

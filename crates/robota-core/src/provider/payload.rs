@@ -19,7 +19,7 @@ pub enum PayloadKind {
     StreamEvent,
 }
 
-/// One payload, as the provider's adapter sent or received it.
+/// Holds one payload, as the provider's adapter sent or received it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NativePayload {
     /// The provider's API that was used, for example `chat-completions`.

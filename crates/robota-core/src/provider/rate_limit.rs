@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One limit of a service, as its last response described it.
+/// Describes one limit of a service, as its last response reported it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RateLimit {
     /// What is limited, as the service names it, for example `requests` or `input-tokens`.
@@ -21,7 +21,7 @@ pub struct RateLimit {
     pub reset: Option<Duration>,
 }
 
-/// The limits of a service, sorted by name.
+/// Lists the limits of a service, sorted by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RateLimits(pub Vec<RateLimit>);
 

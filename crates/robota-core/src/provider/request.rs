@@ -10,7 +10,8 @@ use super::NativeWeb;
 use crate::message::{Message, MessageState, Role};
 use crate::tool::ToolSpec;
 
-/// The conversation as the model sees it. Cloning is cheap; requests share it with the state.
+/// Shares the conversation as the model sees it. Cloning is cheap; requests share it with the
+/// state.
 pub type View = Arc<Vec<Arc<Message>>>;
 
 /// Whether the model may or must call a tool.

@@ -25,7 +25,7 @@ pub enum Thinking {
 }
 
 impl Thinking {
-    /// The name of the option of model calls.
+    /// The options of model calls have the setting under this name.
     pub const OPTION: &'static str = "robota_thinking";
 
     /// The name of the option that says whether services show the reasoning, where they have a choice:

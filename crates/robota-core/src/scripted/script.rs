@@ -11,7 +11,7 @@ use crate::message::ToolInput;
 use crate::provider::{ProviderError, StopReason};
 use crate::usage::Usage;
 
-/// The answers of a model, one per call.
+/// Lists the answers of a scripted model, one per call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Script {
     answers: Vec<Answer>,
@@ -82,8 +82,8 @@ impl Script {
     }
 }
 
-/// The answer of one call. Without a step that ends it, it ends as a model would: with
-/// [`StopReason::ToolUse`] if it calls tools, otherwise with [`StopReason::EndTurn`].
+/// Describes the answer of one call, step by step. Without a step that ends it, it ends as a model
+/// would: with [`StopReason::ToolUse`] if it calls tools, otherwise with [`StopReason::EndTurn`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Answer {
     /// The conditions that the request must meet.
@@ -211,7 +211,7 @@ impl Answer {
     }
 }
 
-/// One step of an answer: what the service sends, or does not send, next.
+/// Does one thing in an answer: the service sends something, or does not send it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// Text of the answer.
@@ -246,7 +246,7 @@ pub enum Step {
     Stop(StopReason),
 }
 
-/// A tool call of a script.
+/// Calls a tool in a scripted answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolStep {
     /// The name of the tool that is called.

@@ -19,7 +19,7 @@ use crate::provider::ProviderError;
 use crate::usage::Usage;
 use shape::{AnswerIn, ErrorIn, ExpectIn, ScriptIn, StallIn, StepIn, TextIn, ToolIn, UsageIn};
 
-/// The maximum size of a script in bytes.
+/// A script that has more bytes than this is refused.
 pub const MAX_SCRIPT_BYTES: usize = 1024 * 1024;
 
 /// The maximum nesting of a script's lists and mappings.

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::event::{Event, InputAccepted, InputSource};
 use crate::ids::SessionId;
 
-/// The state of a room: a fold over the journal of the room.
+/// Holds what the journal of a room adds up to: its members, and the messages that they have not
+/// received.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RoomState {
     /// The members and their sessions, by name, in the order in which they joined.
@@ -50,7 +51,7 @@ pub(super) fn fold_room(room: &mut Option<Box<RoomState>>, event: &Event, seq: u
         Event::RoomLeft(data) => {
             let room = room.get_or_insert_default();
             room.members.shift_remove(&data.member);
-            room.settle(None, &data.member);
+            room.mark_received(None, &data.member);
         }
         Event::RoomSaid(data) => {
             let room = room.get_or_insert_default();
@@ -62,7 +63,7 @@ pub(super) fn fold_room(room: &mut Option<Box<RoomState>>, event: &Event, seq: u
         }
         Event::RoomDelivered(data) => {
             let room = room.get_or_insert_default();
-            room.settle(Some(data.number), &data.member);
+            room.mark_received(Some(data.number), &data.member);
         }
         _ => {}
     }
@@ -88,7 +89,7 @@ pub(super) fn fold_heard(heard: &mut IndexMap<SessionId, HeardMessage>, event: &
 
 impl RoomState {
     /// Records that a member received a message, or with `None` that it needs no message.
-    fn settle(&mut self, number: Option<u64>, member: &str) {
+    fn mark_received(&mut self, number: Option<u64>, member: &str) {
         for owed in &mut self.owed {
             if number.is_none_or(|number| number == owed.number) {
                 owed.to.retain(|name| name != member);

@@ -8,8 +8,8 @@ use crate::event::{
     Envelope, Event, QuietTurn, ReplacedViewRefs, ScheduleRef, StateSnapshot, ViewRefs,
 };
 
-/// The version of the fold. A snapshot of another version is ignored and the whole journal is
-/// folded. Increase it whenever the same events fold to another state.
+/// A snapshot says by this version which fold made it. A snapshot of another version is ignored and
+/// the whole journal is folded. Increase it whenever the same events fold to another state.
 pub const REDUCER: u32 = 1;
 
 /// The events that the state was made from, other than those of the conversation.

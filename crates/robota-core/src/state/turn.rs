@@ -90,13 +90,13 @@ impl OpenCall {
     }
 }
 
-/// The end of a call's output. Recovery includes it in the result.
+/// Keeps the end of a call's output. Recovery includes it in the result.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct OutputTail(String);
 
 impl OutputTail {
-    /// The maximum length in bytes.
+    /// The tail keeps at most this many bytes.
     pub const MAX: usize = 4_000;
 
     /// Returns the end of the output, as much of it as was kept.

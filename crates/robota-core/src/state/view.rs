@@ -11,8 +11,8 @@ use crate::message::{Block, Message, ResultBlock, Role, ToolResult};
 use crate::provider::View;
 use crate::usage::Usage;
 
-/// The conversation as the model sees it. It keeps running totals, so that no caller has to iterate
-/// over the messages.
+/// Keeps the conversation as the model sees it. It keeps running totals, so that no caller has to
+/// iterate over the messages.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ModelView {
     /// The messages that the next request contains, oldest first.

@@ -114,7 +114,7 @@ impl Drop for ForegroundCall {
     }
 }
 
-/// A user's request to move work to the background.
+/// Asks a running call to continue in the background.
 #[derive(Debug)]
 pub struct MoveRequest(oneshot::Sender<Result<Vec<TaskId>, NotMoved>>);
 

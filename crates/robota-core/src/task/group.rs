@@ -54,7 +54,7 @@ pub enum GroupChange {
     Done,
 }
 
-/// The state of a group: a copy, which does not change.
+/// Copies the state of a group; the copy does not change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupState {
     /// The id by which callers wait for it.

@@ -12,7 +12,7 @@ use crate::ids::{GroupId, TaskId};
 /// dropped when a task or a group is created.
 pub const MAX_ENDED: usize = 256;
 
-/// The tasks and groups of a session, in order of creation.
+/// Lists the tasks and groups of a session, in order of creation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Tasks {
     /// The tasks that were not closed.

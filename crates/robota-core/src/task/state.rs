@@ -10,7 +10,7 @@ use super::{
 };
 use crate::ids::{CallId, GroupId, SessionId, TaskId};
 
-/// The state of a task: a copy, which does not change.
+/// Copies the state of a task; the copy does not change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskState {
     /// The id that the model and users name it by.

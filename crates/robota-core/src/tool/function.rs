@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 
 use schemars::JsonSchema;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -94,10 +95,39 @@ fn parse<T: DeserializeOwned>(input: Value) -> Result<T, InvalidInput> {
     serde_json::from_value(input).map_err(|error| InvalidInput(error.to_string()))
 }
 
-/// What the function of a tool may return.
+/// What the function of a tool may return: text, a number, a truth value, `()`, JSON, a [`ToolOutcome`],
+/// or a `Result` of these.
+#[diagnostic::on_unimplemented(
+    message = "a tool cannot return `{Self}`",
+    label = "not the result of a tool",
+    note = "return text, a number, `()`, a `ToolOutcome`, `Json(value)` for a value that implements \
+            `serde::Serialize`, or a `Result` of these whose error implements `Display`"
+)]
 pub trait IntoOutcome {
     /// Converts the value to the outcome of the call.
     fn into_outcome(self) -> ToolOutcome;
+}
+
+/// A value that a tool returns as JSON text: any type that implements `serde::Serialize`.
+///
+/// ```
+/// use robota_core::tool::{IntoOutcome, Json};
+///
+/// assert_eq!(Json(vec![1, 2]).into_outcome().text(), "[1,2]");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Json<T>(pub T);
+
+impl<T: Serialize> IntoOutcome for Json<T> {
+    fn into_outcome(self) -> ToolOutcome {
+        match serde_json::to_string(&self.0) {
+            Ok(text) => ToolOutcome::ok(text),
+            Err(error) => ToolOutcome::failed(
+                "failed",
+                format!("the tool ran, but its result cannot be written as JSON: {error}"),
+            ),
+        }
+    }
 }
 
 impl IntoOutcome for ToolOutcome {
@@ -106,23 +136,26 @@ impl IntoOutcome for ToolOutcome {
     }
 }
 
-impl IntoOutcome for String {
+impl IntoOutcome for () {
     fn into_outcome(self) -> ToolOutcome {
-        ToolOutcome::ok(self)
+        // Services reject an empty result, and a model would take it for a failure.
+        ToolOutcome::ok("Done.")
     }
 }
 
-impl IntoOutcome for &str {
-    fn into_outcome(self) -> ToolOutcome {
-        ToolOutcome::ok(self)
-    }
+/// These are returned as the text that `Display` writes.
+macro_rules! displayed {
+    ($($kind:ty),*) => {$(
+        impl IntoOutcome for $kind {
+            fn into_outcome(self) -> ToolOutcome {
+                ToolOutcome::ok(self.to_string())
+            }
+        }
+    )*};
 }
 
-impl IntoOutcome for Value {
-    fn into_outcome(self) -> ToolOutcome {
-        ToolOutcome::ok(self.to_string())
-    }
-}
+displayed!(String, &str, Value, bool, char, f32, f64);
+displayed!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize);
 
 /// An error becomes a failed call that the model can read.
 impl<T: IntoOutcome, E: std::fmt::Display> IntoOutcome for Result<T, E> {

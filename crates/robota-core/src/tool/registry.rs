@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 use super::shared::shared_list;
 use super::{Tool, ToolSpec};
 
-/// Tools by name. The list that a model is offered is sorted, so that the same tools always produce
-/// the same request.
+/// Finds tools by name. The list that a model is offered is sorted, so that the same tools always
+/// produce the same request.
 #[derive(Clone, Default)]
 pub struct ToolSet {
     tools: IndexMap<String, Arc<dyn Tool>>,

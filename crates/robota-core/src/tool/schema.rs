@@ -14,11 +14,17 @@ pub fn schema_of<T: JsonSchema>() -> Value {
 fn slim(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
+            let unsigned = object
+                .get("format")
+                .and_then(Value::as_str)
+                .is_some_and(|of| of.starts_with("uint"));
             // Keywords only: a property of the same name has a schema, not a text, as its value.
             object.retain(|key, value| match key.as_str() {
-                "$schema" | "title" | "format" => !value.is_string(),
+                "$schema" | "title" => !value.is_string(),
+                "format" => value.as_str().is_none_or(|format| !is_number_format(format)),
                 "description" => value.as_str() != Some(""),
-                "minimum" => !value.is_number(),
+                // The Rust type refuses negative numbers anyway. A bound that a developer wrote stays.
+                "minimum" => !(unsigned && value.as_f64() == Some(0.0)),
                 "default" => !value.is_null(),
                 _ => true,
             });
@@ -27,4 +33,11 @@ fn slim(schema: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(slim),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
+}
+
+/// Returns whether a format only names the Rust type of a number.
+fn is_number_format(format: &str) -> bool {
+    let bits = format.strip_prefix("uint").or_else(|| format.strip_prefix("int"));
+    bits.is_some_and(|bits| bits.bytes().all(|byte| byte.is_ascii_digit()))
+        || matches!(format, "float" | "double")
 }

@@ -36,7 +36,38 @@ fn a_deep_schema_does_not_overflow() {
         schema = outer;
         value = serde_json::Value::Array(vec![value]);
     }
-    assert!(validate(&schema, &value).is_ok());
+    let error = validate(&schema, &value).unwrap_err().0;
+    assert!(error.contains("nested too deeply"), "{error}");
     // Dropped in another way, because serde_json drops nested values recursively.
     std::mem::forget((schema, value));
+}
+
+#[test]
+fn the_bounds_of_a_type_are_part_of_its_schema() {
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is used")]
+    struct Order {
+        #[schemars(range(min = 1, max = 9))]
+        pieces: u32,
+        #[schemars(range(min = 0))]
+        discount: i32,
+        count: u64,
+        weight: f32,
+        #[schemars(email, length(max = 40))]
+        email: String,
+        format: String,
+    }
+    let schema = schema_of::<Order>();
+    assert_eq!(
+        schema["properties"],
+        json!({
+            "pieces": {"type": "integer", "minimum": 1, "maximum": 9},
+            "discount": {"type": "integer", "minimum": 0},
+            // Numbers of Rust: no service knows these formats, and serde refuses a negative count.
+            "count": {"type": "integer"},
+            "weight": {"type": "number"},
+            "email": {"type": "string", "format": "email", "maxLength": 40},
+            "format": {"type": "string"},
+        })
+    );
 }

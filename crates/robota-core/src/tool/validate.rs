@@ -1,165 +1,158 @@
-//! Checks arguments against the part of JSON Schema that catches a model's usual mistakes: required
-//! and unknown keys, and the types of values. Tools that deserialise their arguments check the
-//! rest.
+//! Checks a JSON value against a JSON Schema (draft 2020-12, and what older drafts write differently).
+//!
+//! Every keyword that restricts a value is checked, except `format` (an annotation in that draft),
+//! `unevaluatedProperties`, `unevaluatedItems`, `$anchor` and `$dynamicRef`. References are resolved
+//! inside the schema; nothing is fetched.
 
-use serde_json::{Map, Value};
+mod combined;
+mod containers;
+mod mistakes;
+mod path;
+mod reference;
+mod scalars;
+mod schema_check;
+
+use std::collections::HashMap;
+
+use regex::{Regex, RegexBuilder};
+use serde_json::Value;
+
+use mistakes::Mistakes;
+use path::Path;
+pub use schema_check::{InvalidSchema, check_schema};
 
 /// Arguments that a tool cannot use. The text says what the model must correct.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid arguments: {0}")]
 pub struct InvalidInput(pub String);
 
-/// Checks arguments against a schema.
+/// Checks arguments against the schema of a tool. Unknown keys are ignored unless the schema sets
+/// `additionalProperties`; `format` and patterns that Rust's regular expressions do not have (such
+/// as look-ahead) are not checked.
 ///
 /// # Errors
-/// When a required key is missing, a key is unknown and the schema closes the object, or a
-/// value has the wrong type. The error lists the first few mistakes.
+/// When the arguments do not match the schema. The error lists the first few mistakes.
 pub fn validate(schema: &Value, input: &Value) -> Result<(), InvalidInput> {
-    let mut mistakes = Mistakes::default();
-    check(schema, input, "", &mut mistakes, 0);
+    validate_as("the arguments", schema, input).map_err(InvalidInput)
+}
+
+/// Checks a value against a schema, like [`validate`]. `what` names the whole value in the text of the
+/// error.
+pub(crate) fn validate_as(what: &str, schema: &Value, value: &Value) -> Result<(), String> {
+    let mut checker = Checker {
+        root: schema,
+        steps: MAX_STEPS,
+        depth: 0,
+        exhausted: false,
+        patterns: HashMap::new(),
+    };
+    let (at, mut mistakes) = (Path::root(what), Mistakes::default());
+    checker.check(schema, value, &at, &mut mistakes);
+    if checker.exhausted {
+        // Refused, not accepted: a caller relies on what was checked.
+        mistakes.push(|| format!("{at} cannot be checked: it is nested too deeply or too long"));
+    }
     mistakes.into_result()
 }
 
-/// More than this many mistakes do not help a model: further ones are counted only.
-// The model gets this text; a thousand wrong items of a list would fill its context.
-const MAX_MISTAKES: usize = 16;
+/// A value for which schemas are nested deeper than this is refused: a recursive schema must not
+/// overflow the stack. JSON that is parsed has at most 128 levels, each with an alternative or two.
+const MAX_DEPTH: usize = 300;
 
-#[derive(Default)]
-struct Mistakes {
-    named: Vec<String>,
-    more: usize,
+/// After this many schemas were applied the value is refused. Alternatives of alternatives would
+/// otherwise take exponential time, and a schema can come from another program.
+const MAX_STEPS: usize = 200_000;
+
+/// So many references are followed for one value. A schema that refers to itself restricts nothing.
+const MAX_REFERENCES: usize = 32;
+
+/// A pattern that needs more memory than this is not checked.
+const PATTERN_LIMIT: usize = 1 << 20;
+
+/// The check of one value.
+struct Checker<'a> {
+    /// The whole schema, in which references are resolved.
+    root: &'a Value,
+    /// How many more schemas may be applied.
+    steps: usize,
+    /// How deep the current schema is nested.
+    depth: usize,
+    /// Whether a schema was not applied because of these limits.
+    exhausted: bool,
+    /// The patterns that were compiled so far: a list applies the same one to each item. `None` is
+    /// a pattern that cannot be compiled.
+    patterns: HashMap<&'a str, Option<Regex>>,
 }
 
-impl Mistakes {
-    /// Adds a mistake. The text is created only if it is listed.
-    fn push(&mut self, text: impl FnOnce() -> String) {
-        if self.named.len() < MAX_MISTAKES {
-            self.named.push(text());
-        } else {
-            self.more += 1;
+impl<'a> Checker<'a> {
+    /// Adds to `mistakes` what is wrong with a value.
+    fn check(&mut self, schema: &'a Value, value: &Value, at: &Path<'_>, mistakes: &mut Mistakes) {
+        if self.steps == 0 || self.depth > MAX_DEPTH {
+            self.exhausted = true;
+            return;
         }
-    }
-
-    fn into_result(mut self) -> Result<(), InvalidInput> {
-        if self.more > 0 {
-            self.named.push(format!("and {} more", self.more));
-        }
-        if self.named.is_empty() { Ok(()) } else { Err(InvalidInput(self.named.join("; "))) }
-    }
-}
-
-/// Values nested deeper than this are not checked here; the tool's own deserialisation does it.
-const MAX_DEPTH: usize = 16;
-
-fn check(schema: &Value, value: &Value, at: &str, mistakes: &mut Mistakes, depth: usize) {
-    let Some(schema) = schema.as_object() else { return };
-    // Accepted beyond it: the tool itself reads the arguments with types, and a recursive schema
-    // must not overflow the stack.
-    if depth > MAX_DEPTH {
-        return;
-    }
-    if let Some(expected) = schema.get("type")
-        && !type_matches(expected, value)
-    {
-        mistakes.push(|| {
-            let (expected, found) = (type_names(expected), type_name(value));
-            format!("{} must be {expected}, not {found}", name(at))
-        });
-        return;
-    }
-    if let Some(allowed) = schema.get("enum").and_then(Value::as_array)
-        && !allowed.contains(value)
-    {
-        mistakes.push(|| {
-            let allowed: Vec<_> = allowed.iter().map(ToString::to_string).collect();
-            format!("{} must be one of {}", name(at), allowed.join(", "))
-        });
-    }
-    match value {
-        Value::Object(object) => check_object(schema, object, at, mistakes, depth),
-        Value::Array(items) => {
-            if let Some(of) = schema.get("items") {
-                for (index, item) in items.iter().enumerate() {
-                    check(of, item, &format!("{at}[{index}]"), mistakes, depth + 1);
+        self.depth += 1;
+        let mut schema = schema;
+        for _ in 0..MAX_REFERENCES {
+            self.steps = self.steps.saturating_sub(1);
+            match schema {
+                Value::Object(fields) => {
+                    self.check_fields(fields, value, at, mistakes);
+                    // The keywords next to a reference apply too, so both are checked.
+                    match reference::target(self.root, fields) {
+                        Some(next) => schema = next,
+                        None => break,
+                    }
                 }
+                Value::Bool(false) => {
+                    mistakes.push(|| format!("{at} is not allowed"));
+                    break;
+                }
+                _ => break,
             }
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        self.depth -= 1;
     }
-}
 
-fn check_object(
-    schema: &Map<String, Value>,
-    object: &Map<String, Value>,
-    at: &str,
-    mistakes: &mut Mistakes,
-    depth: usize,
-) {
-    let empty = Map::new();
-    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
-    let required = schema.get("required").and_then(Value::as_array);
-    for key in required.into_iter().flatten().filter_map(Value::as_str) {
-        if !object.contains_key(key) {
-            mistakes.push(|| format!("{} is required", name(&join(at, key))));
+    /// Checks what one schema says, without what it refers to.
+    fn check_fields(
+        &mut self,
+        schema: &'a serde_json::Map<String, Value>,
+        value: &Value,
+        at: &Path<'_>,
+        mistakes: &mut Mistakes,
+    ) {
+        if !scalars::check_type(schema, value, at, mistakes) {
+            // The other keywords would only repeat it.
+            return;
         }
-    }
-    // Only an explicit `false`: models add harmless arguments, and a refusal costs a round.
-    let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
-    for (key, value) in object {
-        match properties.get(key) {
-            Some(of) => check(of, value, &join(at, key), mistakes, depth + 1),
-            None if closed => mistakes.push(|| {
-                let known: Vec<_> = properties.keys().map(String::as_str).collect();
-                format!("{} is not known (known: {})", name(&join(at, key)), known.join(", "))
-            }),
-            None => {}
+        scalars::check_choices(schema, value, at, mistakes);
+        match value {
+            Value::Object(object) => self.check_object(schema, object, at, mistakes),
+            Value::Array(items) => self.check_array(schema, items, at, mistakes),
+            Value::String(text) => self.check_text(schema, text, at, mistakes),
+            Value::Number(number) => scalars::check_number(schema, number, at, mistakes),
+            Value::Null | Value::Bool(_) => {}
         }
+        self.check_combined(schema, value, at, mistakes);
+    }
+
+    /// Returns what is wrong with a value by a schema that need not apply.
+    fn mistakes_of(&mut self, schema: &'a Value, value: &Value, at: &Path<'_>) -> Mistakes {
+        let mut mistakes = Mistakes::of_branch(at.depth());
+        self.check(schema, value, at, &mut mistakes);
+        mistakes
+    }
+
+    fn matches(&mut self, pattern: &'a str, text: &str) -> bool {
+        let compiled = self
+            .patterns
+            .entry(pattern)
+            .or_insert_with(|| RegexBuilder::new(pattern).size_limit(PATTERN_LIMIT).build().ok());
+        // A schema is written for the expressions of JavaScript, which have more.
+        compiled.as_ref().is_none_or(|pattern| pattern.is_match(text))
     }
 }
 
-fn join(at: &str, key: &str) -> String {
-    if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") }
-}
-
-fn name(at: &str) -> String {
-    if at.is_empty() { "the arguments".to_owned() } else { format!("`{at}`") }
-}
-
-fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "number",
-        Value::Number(_) => "integer",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
-fn type_names(expected: &Value) -> String {
-    match expected {
-        Value::Array(types) => {
-            types.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or ")
-        }
-        other => other.as_str().unwrap_or("something else").to_owned(),
-    }
-}
-
-fn type_matches(expected: &Value, value: &Value) -> bool {
-    let one = |expected: &str| match expected {
-        "number" => value.is_number(),
-        "integer" => {
-            // Models write 2.0 for 2.
-            value.is_i64()
-                || value.is_u64()
-                || value.as_f64().is_some_and(|number| number.fract() == 0.0)
-        }
-        other => other == type_name(value),
-    };
-    match expected {
-        Value::String(expected) => one(expected),
-        Value::Array(types) => types.iter().filter_map(Value::as_str).any(one),
-        _ => true,
-    }
-}
+#[cfg(test)]
+mod tests;

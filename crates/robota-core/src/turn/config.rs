@@ -7,7 +7,7 @@ use crate::context::{COMPACT, ContextEstimate};
 use crate::hook::HookPoint;
 use crate::provider::{ModelLimits, RetryPolicy};
 
-/// The round limit of an agent in memory. Sessions have none by default.
+/// An agent in memory ends a turn after this many rounds. Sessions have none by default.
 pub const DEFAULT_MAX_ROUNDS: u32 = 10;
 
 /// The shortest answer that is asked for, in tokens.
@@ -18,7 +18,7 @@ pub const DEFAULT_MAX_CONTINUES: u32 = 3;
 /// How often the same call may fail before the turn ends, by default.
 pub const DEFAULT_MAX_REPEATS: u32 = 5;
 
-/// The user's settings for turns. A turn uses those it started with until it ends.
+/// Holds the user's settings for turns. A turn uses those it started with until it ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TurnRules {
     /// The id of the model, as the service names it.

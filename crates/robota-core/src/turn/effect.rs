@@ -105,7 +105,7 @@ pub enum Input {
     },
 }
 
-/// The result of [`Effect::Judge`]: whether the arguments are valid, and the verdict.
+/// Answers [`Effect::Judge`]: whether the arguments are valid, and the verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JudgeResult {
     /// The arguments are valid; this is the gate's judgement.

@@ -39,6 +39,28 @@ fn a_wrong_value_is_explained() {
 }
 
 #[test]
+fn the_bounds_of_a_type_are_checked() {
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "the answer is refused before it is used")]
+    struct Grade {
+        #[schemars(range(min = 1, max = 6))]
+        grade: u8,
+        #[schemars(regex(pattern = r"^[A-Z]"))]
+        subject: String,
+        #[schemars(length(min = 1))]
+        notes: Vec<String>,
+    }
+    let read = |answer: &str| read::<Grade>(answer).unwrap_err();
+    let error = read(r#"{"grade": 0, "subject": "art", "notes": []}"#);
+    assert_eq!(
+        error,
+        "`grade` must be at least 1, not 0; `subject` must match the pattern ^[A-Z]; \
+         `notes` must have at least 1 items, not 0"
+    );
+    assert_eq!(read("[]"), "the answer must be object, not array");
+}
+
+#[test]
 fn the_prompt_ends_with_the_schema() {
     let Content(content) = ask_for::<City>("Which city?");
     let text: Vec<_> = content

@@ -18,8 +18,9 @@ use crate::paths::OsPaths;
 use crate::shell::ShellCommand;
 use crate::supervisor::Supervisor;
 
-/// Files and commands of this machine, restricted by a [`Fence`]. The kernel enforces it for
-/// commands; this driver checks the canonical path of each file that is read or written through it.
+/// Gives access to files and commands of this machine, restricted by a [`Fence`]. The kernel
+/// enforces it for commands; this driver checks the canonical path of each file that is read or
+/// written through it.
 pub struct LocalSandbox {
     confinement: Arc<Confinement>,
     supervisor: Supervisor,

@@ -84,7 +84,8 @@ pub struct ReadOnlyFence {
     scratch: TempDir,
 }
 
-/// The folder for the temporary files of one command. Dropping the last clone deletes what is in it.
+/// Owns the folder for the temporary files of one command. Dropping the last clone deletes what is
+/// in it.
 #[derive(Debug, Clone)]
 pub struct Scratch {
     _dir: Arc<ScratchDir>,

@@ -11,7 +11,7 @@ use robota_core::sandbox::{
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// A file tree in memory. A folder exists if it contains a file.
+/// Keeps a file tree in memory. A folder exists if it contains a file.
 pub struct VfsSandbox {
     boundaries: Boundaries,
     inner: Mutex<Inner>,

@@ -61,6 +61,22 @@ fn what_cannot_be_a_tool_is_refused_with_a_reason() {
             ),
             "take an owned type",
         ),
+        (
+            quote!(),
+            quote!(
+                /** Adds. */
+                async fn add(texts: Vec<(u8, Option<&str>)>) -> String {}
+            ),
+            "take an owned type",
+        ),
+        (
+            quote!(),
+            quote!(
+                /** Adds. */
+                async fn add(text: Option<impl Into<String>>) -> String {}
+            ),
+            "arguments of known types",
+        ),
         (quote!(nam = "Add"), good.clone(), "unknown option"),
         (quote!(name = 3), good.clone(), "string literal"),
         (quote!(class = "inspect"), good.clone(), "Inspect, Modify or Execute"),

@@ -73,7 +73,7 @@ pub enum FieldKind {
     },
 }
 
-/// A text to choose.
+/// Offers one text in a field of choices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     /// The value in the answer, which the user does not see.

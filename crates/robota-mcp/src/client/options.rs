@@ -66,7 +66,7 @@ impl McpOptions {
     }
 }
 
-/// A question of a server to the user.
+/// Asks the user a question of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Elicitation {
     /// The name of the server in the configuration.
@@ -96,7 +96,7 @@ pub enum ElicitationKind {
     },
 }
 
-/// The answer of the user.
+/// Answers a question of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ElicitAnswer {
     /// The user agreed, with the content of the form. Fields without a value get their defaults.

@@ -12,7 +12,7 @@ use crate::catalog::{PromptArgument, PromptDefinition};
 use crate::error::McpError;
 use crate::names::{prompt_names, shown};
 
-/// A prompt of a server, as a command: `/mcp__server__prompt argument …`.
+/// Runs a prompt of a server as a command: `/mcp__server__prompt argument …`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptCommand {
     /// The name of the command, without the slash.

@@ -35,7 +35,7 @@ pub struct SamplingRequest {
     pub max_tokens: u64,
 }
 
-/// A message of a conversation.
+/// Holds a message of the conversation that a server sends to the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SamplingMessage {
     /// Whether the model said it; otherwise the user.

@@ -44,7 +44,7 @@ pub enum ServerStatus {
     Disabled,
 }
 
-/// The status of a server, for lists.
+/// Reports the status of a server, for lists.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ServerReport {
     /// The name in the configuration.
@@ -81,7 +81,7 @@ pub struct ToolChangesReport {
     pub instructions: bool,
 }
 
-/// What an approval changed.
+/// Reports what an approval changed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Approved {
     /// The names of what changed.
@@ -90,7 +90,7 @@ pub struct Approved {
     pub review: Option<ChangeReview>,
 }
 
-/// The instructions of a server for models.
+/// Holds what a server says to models about its tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerInstructions {
     /// The name in the configuration.

@@ -22,7 +22,8 @@ use crate::error::McpError;
 use crate::names::server_part;
 use crate::review::ChangeReview;
 
-/// All servers of a session. Clones share them; when the last clone is dropped they end.
+/// Connects to all servers of a session. Clones share them; when the last clone is dropped they
+/// end.
 #[derive(Clone)]
 pub struct McpServers {
     servers: Arc<RwLock<Vec<Arc<Server>>>>,
@@ -170,13 +171,14 @@ impl McpServers {
         self.wait(limit, |_| true).await
     }
 
-    /// Waits for the servers that were named for this run, and for those whose tools every request
-    /// offers (`alwaysLoad`), at most for `limit`.
+    /// Waits until the servers that were named for this run, and those whose tools every request offers
+    /// (`alwaysLoad`), have started or failed, at most for `limit`. Returns whether all have.
     pub async fn awaited_settled(&self, limit: Duration) -> bool {
         self.wait(limit, |server| server.config.always_load || server.config.named_for_run).await
     }
 
-    /// Waits for the servers in the host program, at most for `limit`.
+    /// Waits until the servers in the host program have started or failed, at most for `limit`. Returns
+    /// whether all have.
     pub async fn host_settled(&self, limit: Duration) -> bool {
         self.wait(limit, |server| server.config.endpoint == Endpoint::Host).await
     }

@@ -28,7 +28,7 @@ const MAX_OFFERED: usize = 40;
 /// window.
 const MAX_OFFERED_BYTES: usize = 16 * 1024;
 
-/// The tools of servers in one session. Clones share them.
+/// Offers the tools of servers in one session. Clones share them.
 #[derive(Clone)]
 pub struct SessionTools(Arc<Shared>);
 

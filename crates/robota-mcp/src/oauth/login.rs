@@ -26,6 +26,7 @@ const MAX_TEXT: usize = 500;
 
 /// Why a login at a server failed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LoginError {
     /// The server has no address to log in to.
     #[error("the MCP server `{0}` is not reached by HTTP, so there is no login")]

@@ -18,7 +18,7 @@ use crate::store::write_private;
 /// The most scopes that a server can make a login ask for.
 const MAX_SCOPES: usize = 50;
 
-/// The tokens of all logins.
+/// Stores the tokens of all logins.
 #[derive(Debug, Clone)]
 pub struct TokenStore {
     file: PathBuf,

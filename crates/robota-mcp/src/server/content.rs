@@ -2,7 +2,7 @@
 
 use rmcp::model::{ContentBlock, PromptMessage, ResourceContents, Role};
 
-/// A part of a result, or of a message of a prompt.
+/// Holds a part of a result, or of a message of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServedContent {
     /// Plain text or Markdown.
@@ -25,7 +25,7 @@ pub enum ServedContent {
     Resource(ServedResource),
 }
 
-/// A resource with its content.
+/// Holds a resource with its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServedResource {
     /// The address by which the host knows the resource.
@@ -36,7 +36,7 @@ pub struct ServedResource {
     pub body: ResourceBody,
 }
 
-/// The content of a resource.
+/// Holds the content of a resource as text or bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResourceBody {
     /// Text in UTF-8.
@@ -45,7 +45,7 @@ pub enum ResourceBody {
     Base64(String),
 }
 
-/// A message of a prompt.
+/// Holds a message of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServedMessage {
     /// Whether the model says it; otherwise the user does.

@@ -40,7 +40,7 @@ pub(super) enum Asks {
     },
 }
 
-/// What a user answered.
+/// The answer of a user to a question that the server sent through the host.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asked {
     /// The values of the form, not checked against its schema.

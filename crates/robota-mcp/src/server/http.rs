@@ -12,8 +12,8 @@ use super::handler::Handler;
 use super::rounds::Rounds;
 use super::{Served, ServerInfo};
 
-/// The service of the protocol. It checks `Host` and `Origin`; the caller that serves it checks the
-/// token.
+/// Serves the protocol over HTTP. It checks `Host` and `Origin`; the caller that serves it checks
+/// the token.
 pub type HttpService = StreamableHttpService<Handler, LocalSessionManager>;
 
 /// How a server is reached.

@@ -1,7 +1,9 @@
-//! Questions to hosts of version 2026-07-28, which take no requests of a server: a call that has a question
-//! is answered with it, and continues in the background; the host repeats the call with the answer.
+//! Sends questions to hosts of version 2026-07-28, which accept no requests from a server. The server
+//! returns the question as the result of the call. The call waits in the background until the host
+//! repeats it with the answer.
 //!
-//! The host gets a handle of the call that waits (`requestState`). The call itself stays here.
+//! The result also has an identifier of the waiting call (`requestState`), which the host sends back. The
+//! call itself stays in this process.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

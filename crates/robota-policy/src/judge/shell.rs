@@ -11,7 +11,7 @@ use crate::call::{CWD_FIELDS, TYPED, ToolCall};
 use crate::disk::Disk;
 use crate::policy::Policy;
 use crate::program::removal::{self, Removal};
-use crate::program::wrap::{self, Seen, View};
+use crate::program::wrap::{self, InnerCommands, View};
 use crate::program::{Program, Trait};
 use crate::shell::expand::{self, Scope};
 use crate::shell::vars::{self, Vars};
@@ -27,7 +27,7 @@ pub(super) struct Shell<'a, 's> {
     pub(super) policy: &'a Policy,
     pub(super) disk: &'a Disk<'a>,
     pub(super) script: &'s Script,
-    seen: Vec<Seen>,
+    seen: Vec<InnerCommands>,
     /// Its variables have more values than were analysed.
     flooded: bool,
 }
@@ -36,29 +36,30 @@ impl<'a, 's> Shell<'a, 's> {
     pub(super) fn new(policy: &'a Policy, disk: &'a Disk<'a>, script: &'s Script) -> Self {
         let mut shell = Self { policy, disk, script, seen: Vec::new(), flooded: false };
         let mut left = MAX_READINGS;
-        shell.seen = script.parts.iter().map(|part| shell.see(part, &mut left)).collect();
+        shell.seen =
+            script.parts.iter().map(|part| shell.inner_commands(part, &mut left)).collect();
         shell.flooded = left == 0;
         shell
     }
 
     /// Returns everything that can be found in a part, also with the variables replaced that the
     /// script itself sets.
-    fn see(&self, part: &Part, left: &mut usize) -> Seen {
-        let mut seen = wrap::see(part);
+    fn inner_commands(&self, part: &Part, left: &mut usize) -> InnerCommands {
+        let mut seen = wrap::unwrap_all(part);
         if !part.words.iter().any(Word::has_var) {
             return seen;
         }
         for words in vars::readings(&part.words, &self.scope(part)) {
             let Some(rest) = left.checked_sub(1) else { break };
             *left = rest;
-            let known = wrap::see(&Part { words, hidden: true, ..part.clone() });
+            let known = wrap::unwrap_all(&Part { words, hidden: true, ..part.clone() });
             seen.views.extend(known.views);
             seen.scripts.extend(known.scripts);
         }
         seen
     }
 
-    pub(super) fn parts(&self) -> impl Iterator<Item = (&'s Part, &Seen)> {
+    pub(super) fn parts(&self) -> impl Iterator<Item = (&'s Part, &InnerCommands)> {
         self.script.parts.iter().zip(&self.seen)
     }
 
@@ -134,7 +135,7 @@ impl Policy {
         }
     }
 
-    pub(super) fn lax(&self) -> bool {
+    pub(super) fn is_bypass(&self) -> bool {
         self.mode == Mode::BypassPermissions
     }
 }

@@ -7,10 +7,10 @@ use robota_core::permission::{Class, Mode, Verdict};
 
 use super::Base;
 use super::shell::Shell;
-use super::shell_fed::with_pipes;
+use super::shell_piped::with_pipes;
 use super::shell_rules::is_sink;
 use crate::call::ToolCall;
-use crate::program::wrap::{self, Inner, Seen, View};
+use crate::program::wrap::{self, Inner, InnerCommands, View};
 use crate::program::{Program, Shape, Trait, files, reach, read_only};
 use crate::rule::{CommandPattern, Matcher, Rule};
 use crate::shell::word::{Piece, is_name};
@@ -38,7 +38,7 @@ impl Shell<'_, '_> {
         if !proven {
             // Only a rule for all commands covers what cannot be taken apart.
             for doubt in self.script.doubts.iter().filter(|doubt| !doubt.hard) {
-                if whole.is_none() && !self.policy.lax() {
+                if whole.is_none() && !self.policy.is_bypass() {
                     found.ask(VerdictSource::Unproven, doubt.why.clone(), None);
                 }
             }
@@ -56,7 +56,7 @@ impl Shell<'_, '_> {
             // No rule covers the commands of a substitution: they are free only if they are read-only.
             if part.substituted
                 && whole.is_none()
-                && !self.policy.lax()
+                && !self.policy.is_bypass()
                 && !matches!(this, Base::ReadOnly | Base::ReadOutside)
             {
                 let why = "it contains a command substitution that is not read-only";
@@ -89,7 +89,7 @@ impl Shell<'_, '_> {
     pub(super) fn part_base(
         &self,
         part: &Part,
-        seen: &Seen,
+        seen: &InnerCommands,
         whole: Option<&Rule>,
         found: &mut Findings,
     ) -> Base {
@@ -154,7 +154,7 @@ impl Shell<'_, '_> {
     fn command_base(
         &self,
         part: &Part,
-        seen: &Seen,
+        seen: &InnerCommands,
         whole: Option<&Rule>,
         found: &mut Findings,
     ) -> Base {
@@ -217,7 +217,7 @@ impl Shell<'_, '_> {
             return Base::Allowed(Class::Execute).and(leave);
         }
         if reads_secret {
-            if !self.policy.lax() {
+            if !self.policy.is_bypass() {
                 let why = "it reads a variable with the name of a secret";
                 found.ask(VerdictSource::Unproven, why, Some(&part.shown()));
             }
@@ -246,7 +246,7 @@ impl Shell<'_, '_> {
     fn ruled(
         &self,
         part: &Part,
-        seen: &Seen,
+        seen: &InnerCommands,
         whole: Option<&Rule>,
         harmless: bool,
         found: &mut Findings,
@@ -325,7 +325,7 @@ impl Shell<'_, '_> {
     }
 
     fn is_allowed(&self, part: &Part) -> bool {
-        let seen = wrap::see(part);
+        let seen = wrap::unwrap_all(part);
         let base = self.part_base(part, &seen, None, &mut Findings::default());
         base.verdict(Mode::Default) == Verdict::Allow
     }
@@ -457,7 +457,7 @@ impl Shell<'_, '_> {
 }
 
 /// Returns the command under the wrappers that every kind of rule ignores.
-fn core(seen: &Seen) -> Option<&[Word]> {
+fn core(seen: &InnerCommands) -> Option<&[Word]> {
     // Of two commands of the same length the inner one is used: `xargs` adds a word.
     let covered = seen.views.iter().rev().filter(|view| view.covered && !view.words.is_empty());
     covered.min_by_key(|view| view.words.len()).map(|view| view.words.as_slice())

@@ -11,7 +11,7 @@ use robota_core::permission::Verdict;
 use super::shell::Shell;
 use crate::policy::{Access, Policy, READ};
 use crate::program::files::{self, Uses};
-use crate::program::wrap::{Seen, base, holes};
+use crate::program::wrap::{InnerCommands, base, holes};
 use crate::program::{Arity, Program, Shape, Trait, danger};
 use crate::rule::{CommandText, Matcher, Rule};
 use crate::shell::word::Piece;
@@ -42,12 +42,12 @@ impl Shell<'_, '_> {
     pub(super) fn forbid_command(&self, part: &Part, words: &[Word], found: &mut Findings) -> bool {
         let Some(first) = words.first() else { return false };
         self.forbid_by_rule(part, words, found);
-        if !self.policy.lax() {
+        if !self.policy.is_bypass() {
             // A proven read is not dangerous, whatever its options are called.
             let danger = if self.is_proven_read(part, words) {
                 None
             } else {
-                danger::of_command(&self.settled(part, words), part.piped)
+                danger::of_command(&self.with_known_variables(part, words), part.piped)
             };
             if let Some(why) = danger.or_else(|| self.other_repository(part, words)) {
                 found.ask(VerdictSource::Danger, why, Some(&part.shown()));
@@ -87,7 +87,7 @@ impl Shell<'_, '_> {
     }
 
     /// Returns the words with variables replaced whose values are all known to be no options.
-    fn settled<'w>(&self, part: &Part, words: &'w [Word]) -> Cow<'w, [Word]> {
+    fn with_known_variables<'w>(&self, part: &Part, words: &'w [Word]) -> Cow<'w, [Word]> {
         if !words.iter().any(|word| matches!(word.pieces.as_slice(), [Piece::Var { .. }])) {
             return words.into();
         }
@@ -108,8 +108,13 @@ impl Shell<'_, '_> {
         words.iter().map(|word| settle(word).unwrap_or_else(|| word.clone())).collect()
     }
 
-    pub(super) fn forbid_assignments(&self, part: &Part, seen: &Seen, found: &mut Findings) {
-        if self.policy.lax() {
+    pub(super) fn forbid_assignments(
+        &self,
+        part: &Part,
+        seen: &InnerCommands,
+        found: &mut Findings,
+    ) {
+        if self.policy.is_bypass() {
             return;
         }
         let mut names: Vec<String> = part.assigns.iter().map(|a| a.name.clone()).collect();

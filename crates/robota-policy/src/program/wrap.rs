@@ -26,9 +26,10 @@ pub(crate) struct View {
     pub(crate) inner: Vec<Inner>,
 }
 
-/// All that is seen of a command: itself, what its wrappers run, and scripts inside it.
+/// The commands and scripts that one command runs: itself, the commands that its wrappers run (`env`,
+/// `timeout`), and the scripts of shells inside it.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct InnerCommands {
     pub(crate) views: Vec<View>,
     pub(crate) scripts: Vec<String>,
     pub(crate) unknown: bool,
@@ -54,9 +55,9 @@ fn is_wrapper(words: &[Word]) -> bool {
     })
 }
 
-/// Finds what all wrappers of a command run.
-pub(crate) fn see(part: &Part) -> Seen {
-    let mut seen = Seen::default();
+/// Returns the commands that all wrappers of a command run.
+pub(crate) fn unwrap_all(part: &Part) -> InnerCommands {
+    let mut seen = InnerCommands::default();
     let mut todo = vec![(part.words.clone(), !part.hidden, None)];
     let mut left = MAX_WORDS.max(part.words.len());
     while let Some((words, covered, folder)) = todo.pop() {

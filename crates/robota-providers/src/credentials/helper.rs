@@ -21,7 +21,7 @@ pub trait KeySource: Send + Sync {
     async fn key(&self, renew: bool) -> Result<Secret, String>;
 }
 
-/// A source of keys, as credentials of a provider.
+/// Gets keys from a source of keys, as credentials of a provider.
 #[derive(Clone)]
 pub struct KeyHelper(Arc<dyn KeySource>);
 

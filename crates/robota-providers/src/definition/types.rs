@@ -75,7 +75,7 @@ pub struct ProbeReport {
     pub model: Option<String>,
 }
 
-/// A kind of provider: plain data, with hooks for what needs code.
+/// Describes a kind of provider: plain data, with hooks for what needs code.
 pub struct ProviderDefinition<P: ?Sized> {
     /// The `type` of the provider in the settings.
     pub provider_type: String,

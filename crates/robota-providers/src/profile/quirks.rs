@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The compatibility options of a service. The default describes a service that follows its wire's
-/// specification.
+/// Says how a service differs from the specification of its wire. The default describes a service
+/// that follows its wire's specification.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Quirks {

@@ -20,7 +20,7 @@ static BUILTIN: LazyLock<Vendors> = LazyLock::new(|| {
     Vendors::read(FILES).unwrap_or_else(|_| Vendors { profiles: Vec::new() })
 });
 
-/// The known vendors: the built-in ones and those of the user.
+/// Finds the known vendors: the built-in ones and those of the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vendors {
     profiles: Vec<Arc<Profile>>,

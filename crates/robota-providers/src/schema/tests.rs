@@ -40,6 +40,13 @@ fn strict_only_if_the_meaning_is_unchanged() {
     let bounded = json!({"type": "object", "required": ["a"],
         "properties": {"a": {"type": "integer", "minimum": 1}}});
     assert_eq!(strict(&bounded), None);
+    // The bounds of an answer do not cost it its shape.
+    let answer = json!({"type": "object", "required": ["n", "format"], "properties": {
+        "n": {"type": "integer", "minimum": 1},
+        "format": {"enum": [{"format": "a"}]}}});
+    let strict_answer = strict_output(&answer).unwrap();
+    assert_eq!(strict_answer["properties"]["n"], json!({"type": "integer"}));
+    assert_eq!(strict_answer["properties"]["format"]["enum"], json!([{"format": "a"}]));
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub(crate) const GROUNDING: &str = "gemini-grounding";
 /// The names of all blocks with sources.
 pub(crate) const ALL: [&str; 4] = [MESSAGES, RESPONSES, CHAT, GROUNDING];
 
-/// A source of the text of an answer.
+/// Names a source of the text of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Citation {
     /// The address of the source; empty if it is a document of the conversation.

@@ -15,7 +15,7 @@ use robota_session::{
 use super::registry::Entry;
 use super::{Inner, Pool, PoolError};
 
-/// A session of a pool, live or passive. Its methods open it if it is passive.
+/// Refers to a session of a pool, live or passive. Its methods open it if it is passive.
 #[derive(Clone)]
 pub struct PoolAgent {
     pool: Pool,
@@ -86,7 +86,7 @@ impl PoolAgent {
     }
 }
 
-/// An open session of a pool. It stays open while this exists.
+/// Keeps a session of a pool open. It stays open while this exists.
 pub struct PooledSession {
     inner: Arc<Inner>,
     session: Session,
@@ -118,7 +118,7 @@ impl Drop for PooledSession {
     }
 }
 
-/// A subscription to a session of a pool.
+/// Receives the events of a session of a pool.
 pub struct PooledSubscription {
     events: Subscription,
     _session: PooledSession,

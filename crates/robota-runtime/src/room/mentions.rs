@@ -9,8 +9,8 @@ pub(super) struct Receivers {
     pub(super) unknown: Vec<String>,
 }
 
-/// Returns who receives a message: the members that it mentions, or all but the sender if it mentions
-/// nobody. What is said to one who is not in the room goes to nobody else.
+/// Returns the members that receive a message: those that it mentions, or all members but the sender if
+/// it mentions no name. A message that mentions only names that are not in the room has no receivers.
 pub(super) fn receivers<'a>(
     text: &str,
     from: &str,

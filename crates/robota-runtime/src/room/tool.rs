@@ -84,7 +84,7 @@ impl Tool for RoomSay {
             (true, true) if said.failed.is_empty() => {
                 return ToolOutcome::ok("There are no other members in the room.");
             }
-            (true, _) => "Delivered to nobody.".to_owned(),
+            (true, _) => "No member received it.".to_owned(),
             (false, _) => format!("Delivered to {}.", said.delivered.join(", ")),
         };
         if !said.unknown.is_empty() {

@@ -14,7 +14,7 @@ use robota_session::SessionError;
 use super::error::ScheduleError;
 use super::{NewSchedule, ScheduleInfo, infos};
 
-/// A change to the schedules of a session.
+/// Changes the schedules of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ScheduleChange {
     /// Adds a schedule, or replaces the one with the same id.

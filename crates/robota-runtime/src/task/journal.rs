@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use robota_core::event::Event;
 use robota_core::task::{TaskState, TaskUsage};
 
-/// Records the changes of tasks. A change is recorded before it is published.
+/// Records the changes of tasks before they are published. A change is recorded before it is
+/// published.
 #[async_trait]
 pub trait TaskJournal: Send + Sync {
     /// Appends events. Returns when they are written.

@@ -21,7 +21,7 @@ pub struct TaskLimits {
 }
 
 impl TaskLimits {
-    /// No limits: nothing ends the task but itself and its users.
+    /// Sets no limits: only the task itself and its users end it.
     pub const NONE: Self =
         Self { idle: None, runtime: None, output: None, pieces: None, repetition: None };
 

@@ -12,7 +12,7 @@ use super::runner::{TaskJob, TaskReporter, TaskRunner, TaskWork};
 /// The most bytes of the end of the output that are recorded.
 const MAX_OUTPUT: usize = 4_000;
 
-/// A command to run.
+/// Describes a command to run as a task.
 #[derive(Debug)]
 pub struct ProcessWork {
     /// The command line as people read it; it is recorded as the task's input.

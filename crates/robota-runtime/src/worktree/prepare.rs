@@ -38,7 +38,7 @@ impl Worktrees {
         let _one_at_a_time = self.one_at_a_time.lock().await;
         let mut attempt = 0;
         loop {
-            // A new name for each attempt: the one that was taken stays taken.
+            // Each attempt uses a new name: the name that exists already will still exist next time.
             attempt += 1;
             let id = self.ids.next().simple().to_string();
             // The end of a version 7 UUID is random; its start is the time.

@@ -7,7 +7,7 @@ use robota_config::SettingsFile;
 use robota_config::model::{Amount, LimitSettings};
 use serde::Serialize;
 
-/// Limits of a session, a turn or a subagent. An absent limit does not apply.
+/// Limits what a session, a turn or a subagent may use. An absent limit does not apply.
 ///
 /// ```
 /// use robota_sdk::BudgetLimits;
@@ -27,7 +27,7 @@ pub struct BudgetLimits {
     pub time: Option<Duration>,
 }
 
-/// The budget of a session.
+/// Limits what a session and its parts may use.
 ///
 /// ```
 /// use robota_sdk::Budget;

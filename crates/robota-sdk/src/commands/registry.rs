@@ -90,7 +90,7 @@ impl CommandModule {
     }
 }
 
-/// All commands of a session. The first command with a name wins.
+/// Finds the commands of a session by name. The first command with a name wins.
 ///
 /// ```
 /// use robota_sdk::CommandRegistry;

@@ -13,14 +13,14 @@ use robota_core::tool::Tool;
 use super::answer::{self, INSTRUCTIONS};
 use super::{OnHookUsage, within};
 
-/// The maximum number of rounds of an agent hook: that of Claude Code, so that its hooks have the
+/// An agent hook ends after this many rounds: as many as in Claude Code, so that its hooks have the
 /// same room.
 pub const MAX_AGENT_ROUNDS: u32 = 50;
 
 /// The tools of agent hooks. Other tools that change no file ask the user or end commands.
 const TOOLS: [&str; 3] = ["Read", "Glob", "Grep"];
 
-/// The task of an agent hook.
+/// Describes what an agent hook has to do.
 ///
 /// ```
 /// use robota_sdk::hooks::{HookTask, MAX_AGENT_ROUNDS};

@@ -32,7 +32,7 @@ pub struct HookListing {
     pub hooks: Vec<ListedHook>,
 }
 
-/// One configured hook.
+/// Describes one configured hook.
 ///
 /// ```
 /// use robota_sdk::hooks::ListedHook;

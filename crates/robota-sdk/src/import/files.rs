@@ -18,7 +18,7 @@ const MAX_FILES: usize = 10_000;
 /// How much of a file is read to describe it.
 const HEAD_BYTES: u64 = 64 * 1024;
 
-/// A session file.
+/// Refers to a session file of another agent.
 ///
 /// ```
 /// use robota_sdk::import::FoundFile;

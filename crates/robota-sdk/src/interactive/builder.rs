@@ -177,15 +177,15 @@ impl InteractiveSessionBuilder {
 
     /// Sets who answers the questions of the tool AskUserQuestion. Without it the tool is not
     /// offered.
-    pub fn questions(mut self, questions: Arc<dyn QuestionHandler>) -> Self {
-        self.questions = Some(questions);
+    pub fn questions(mut self, questions: impl QuestionHandler + 'static) -> Self {
+        self.questions = Some(Arc::new(questions));
         self
     }
 
     /// Sets the editor that has the folder open: its text that is not saved is read, and files are
     /// changed through it.
-    pub fn editor(mut self, editor: Arc<dyn EditorFiles>) -> Self {
-        self.editor = Some(editor);
+    pub fn editor(mut self, editor: impl EditorFiles + 'static) -> Self {
+        self.editor = Some(Arc::new(editor));
         self
     }
 

@@ -10,7 +10,8 @@ use robota_core::provider::View;
 use super::{InteractiveSession, LoadedContext, history};
 use crate::error::SdkError;
 
-/// The conversation of a session: what the model sees, what happened, and what fills the window.
+/// Gives access to the conversation of a session: what the model sees, what happened, and what
+/// fills the window.
 ///
 /// ```
 /// # async fn example(session: robota_sdk::InteractiveSession) -> Result<(), robota_sdk::SdkError> {

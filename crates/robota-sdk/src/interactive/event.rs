@@ -357,7 +357,7 @@ pub(super) fn joined_texts(content: &[Block]) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// The events of a session for clients, as they happen. It ends with the session.
+/// Receives the events of a session for clients, as they happen. It ends with the session.
 ///
 /// ```
 /// use robota_sdk::{InteractiveEvent, InteractiveSession, SdkError};

@@ -7,7 +7,7 @@ use robota_core::ids::SessionId;
 
 use super::{InteractiveSession, SharedHandle, SharedParts};
 
-/// The open sessions of one composition: a session and its forks. It does not keep them open.
+/// Lists the open sessions of one composition: a session and its forks. It does not keep them open.
 ///
 /// ```
 /// use robota_core::ids::SessionId;

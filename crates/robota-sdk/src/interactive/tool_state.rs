@@ -39,7 +39,7 @@ pub enum ToolEnd {
     Denied,
 }
 
-/// A tool call, prepared for display.
+/// Describes a tool call for display.
 ///
 /// ```
 /// use robota_sdk::ToolState;
@@ -170,7 +170,7 @@ fn first_argument(input: Option<&Value>) -> String {
     main.or_else(first).unwrap_or_default().to_owned()
 }
 
-/// A line of a diff.
+/// Holds a line of a diff.
 ///
 /// ```
 /// use robota_sdk::DiffLine;

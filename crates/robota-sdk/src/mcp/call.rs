@@ -26,6 +26,7 @@ use super::SessionMcp;
 /// assert_eq!(error.to_string(), "no MCP server has the tool `mcp__search__find`");
 /// ```
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum McpCallError {
     /// No server has the tool.
     #[error("no MCP server has the tool `{0}`")]

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{MemoryEntry, MemoryError, MemoryEvent, MemoryKind, ProjectMemory, RecalledTopic};
 
-/// A parsed `memory` command.
+/// Holds a parsed `memory` command.
 ///
 /// ```
 /// use robota_sdk::memory::MemoryCommand;
@@ -39,7 +39,7 @@ pub enum MemoryCommand {
     Used,
 }
 
-/// The answer of a `memory` command.
+/// Answers a `memory` command.
 ///
 /// ```
 /// use robota_sdk::memory::MemoryReply;

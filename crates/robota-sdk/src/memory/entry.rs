@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::MemoryError;
 use super::policy;
 
-/// The maximum length of an entry in characters.
+/// An entry that has more characters than this is refused.
 pub const MAX_ENTRY_CHARS: usize = 2_000;
 
 /// The maximum length of the name of a topic in characters.
@@ -69,7 +69,8 @@ impl FromStr for MemoryKind {
     }
 }
 
-/// One fact with its kind and topic. It is valid and contains nothing that must not be stored.
+/// Holds one fact with its kind and topic. It is valid and contains nothing that must not be
+/// stored.
 ///
 /// ```
 /// use robota_sdk::memory::{MemoryEntry, MemoryKind};

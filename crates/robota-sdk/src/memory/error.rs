@@ -15,6 +15,7 @@ use super::Refusal;
 /// assert!(!MemoryError::Refused(Refusal::Secret).to_string().is_empty());
 /// ```
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum MemoryError {
     /// The text must not be stored.
     #[error("this is not stored, because it contains {0}; write what it is for instead")]

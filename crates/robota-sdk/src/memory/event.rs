@@ -61,6 +61,6 @@ pub enum MemoryEvent {
 }
 
 impl MemoryEvent {
-    /// The name of the history entry for these events.
+    /// The history has these events under this name.
     pub const ENTRY: &'static str = "memory-event";
 }

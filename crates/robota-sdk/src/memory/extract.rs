@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::{MemoryEntry, MemoryKind};
 
-/// The maximum length of a candidate in characters. Longer sentences are left out.
+/// A sentence that has more characters than this is no candidate. Longer sentences are left out.
 pub const MAX_CANDIDATE_CHARS: usize = 240;
 
 /// The maximum number of candidates of one message.

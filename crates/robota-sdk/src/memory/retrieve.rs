@@ -8,7 +8,7 @@ use super::{MemoryEvent, ProjectMemory};
 /// The maximum number of topics that one question recalls.
 pub const MAX_RECALLED: usize = 5;
 
-/// The maximum number of characters of one recalled topic.
+/// A recalled topic is cut after this many characters.
 pub const MAX_RECALLED_CHARS: usize = 2_000;
 
 /// The weight of a word in the name of a topic, compared with one in its text.

@@ -21,7 +21,8 @@ const SUMMARY_CHARS: usize = 120;
 
 const INDEX: &str = "MEMORY.md";
 
-/// The memory of one project. Nothing is kept in memory: each call reads the files.
+/// Reads and changes the memory of one project. Nothing is kept in memory: each call reads the
+/// files.
 ///
 /// ```
 /// use robota_sdk::memory::ProjectMemory;
@@ -54,7 +55,7 @@ pub struct MemoryIndex {
     pub truncated: bool,
 }
 
-/// The result of adding an entry.
+/// Reports what became of an entry that was added.
 ///
 /// ```
 /// use robota_sdk::memory::Added;

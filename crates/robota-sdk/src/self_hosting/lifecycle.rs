@@ -3,7 +3,7 @@
 use robota_core::error::{Diagnose, ErrorKind};
 use serde::{Deserialize, Serialize};
 
-/// The state of a change.
+/// Says how far a change is.
 ///
 /// ```
 /// use robota_sdk::self_hosting::LoopState;

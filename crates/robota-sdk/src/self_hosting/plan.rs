@@ -28,7 +28,8 @@ pub struct VerificationRequest {
     pub base_ref: String,
 }
 
-/// The commands of a build system. `{package}` is replaced by a package, `{base}` by the reference.
+/// Holds the commands of a build system. `{package}` is replaced by a package, `{base}` by the
+/// reference.
 ///
 /// ```
 /// use robota_sdk::self_hosting::Toolchain;
@@ -54,7 +55,7 @@ pub struct Toolchain {
     pub verify: Vec<String>,
 }
 
-/// The ordered steps of a change.
+/// Lists the steps that verify a change, in order.
 ///
 /// ```
 /// use robota_sdk::self_hosting::{StepKind, VerificationPlan};
@@ -70,7 +71,7 @@ pub struct VerificationPlan {
     pub steps: Vec<PlannedStep>,
 }
 
-/// One step of a plan.
+/// Describes one step of a plan.
 ///
 /// ```
 /// use robota_sdk::self_hosting::{PlannedStep, Runs};
@@ -159,6 +160,7 @@ pub enum Runs {
 /// assert!(!PlanError::NoFiles.to_string().is_empty());
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PlanError {
     /// The request names no file.
     #[error("no file is to be changed; name at least one")]

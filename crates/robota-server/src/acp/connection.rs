@@ -11,7 +11,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::rpc::{self, INTERNAL_ERROR, RequestId, RpcError};
 
-/// The length limit of a line of the editor. A prompt may contain images.
+/// A line of the editor that has more bytes than this is skipped. A prompt may contain
+/// images.
 pub const MAX_LINE: u64 = 64 * 1024 * 1024;
 
 /// What was read of the editor.

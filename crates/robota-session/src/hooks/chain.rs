@@ -1,25 +1,19 @@
 //! Combines all hooks of a session.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use futures::FutureExt as _;
 use robota_core::hook::{
-    AfterChange, EventDecision, EventReport, HookAnswer, HookData, HookElicitation, HookEvent,
-    HookInput, HookPermission, HookPoint, HookReply, Hooks, PostToolDecision, PreToolDecision,
-    PromptDecision, StopDecision,
+    CombinedHooks, EventReport, HookAnswer, HookData, HookEvent, HookInput, HookPoint, HookReply,
+    Hooks, NoHooks, PromptDecision,
 };
-use robota_core::message::{ToolInput, ToolUse};
-use robota_core::permission::Verdict;
-use robota_core::tool::ToolOutcome;
 
 use super::{CodeHook, HookOrigin, HookScope, RegisteredHook};
 
 /// The hooks of one session: of code first, then of plugins and settings.
 pub(crate) struct HookChain {
-    scope: HookScope,
+    scope: Arc<HookScope>,
     code: RwLock<Vec<Arc<dyn CodeHook>>>,
-    settings: Vec<Arc<dyn Hooks>>,
+    settings: CombinedHooks,
     /// The context from SessionStart hooks: it is sent with the next delivered input.
     start_context: Mutex<Option<String>>,
 }
@@ -30,7 +24,12 @@ impl HookChain {
         code: Vec<Arc<dyn CodeHook>>,
         settings: Vec<Arc<dyn Hooks>>,
     ) -> Self {
-        Self { scope, code: RwLock::new(code), settings, start_context: Mutex::default() }
+        Self {
+            scope: Arc::new(scope),
+            code: RwLock::new(code),
+            settings: CombinedHooks::new(settings),
+            start_context: Mutex::default(),
+        }
     }
 
     pub(crate) fn scope(&self) -> &HookScope {
@@ -49,9 +48,7 @@ impl HookChain {
         let named = |name: &str, origin| RegisteredHook { name: name.to_owned(), origin };
         let code = self.code();
         let code = code.iter().map(|hook| named(hook.name(), HookOrigin::Code));
-        let events = HookEvent::ALL
-            .into_iter()
-            .filter(|event| self.settings.iter().any(|hooks| hooks.has_event(*event)));
+        let events = HookEvent::ALL.into_iter().filter(|event| self.settings.has_event(*event));
         code.chain(events.map(|event| named(event.name(), HookOrigin::Settings))).collect()
     }
 
@@ -60,218 +57,58 @@ impl HookChain {
         *self.start_context.lock().unwrap_or_else(PoisonError::into_inner) = context;
     }
 
-    async fn prompt(&self, input: &HookInput) -> PromptDecision {
-        let mut contexts = Vec::new();
-        contexts.extend(self.start_context.lock().unwrap_or_else(PoisonError::into_inner).clone());
-        for hooks in self.settings_at(HookPoint::UserPromptSubmit) {
-            match hooks.run(input.clone()).await.answer {
-                HookAnswer::UserPromptSubmit(PromptDecision::Continue { context }) => {
-                    contexts.extend(context);
-                }
-                // The first hook that blocks ends it: the others must not act on an input that is
-                // never delivered.
-                HookAnswer::UserPromptSubmit(block) => return block,
-                _ => {
-                    return PromptDecision::Block {
-                        reason: wrong_hook_point(HookPoint::UserPromptSubmit),
-                    };
-                }
-            }
+    /// Runs the hooks of a prompt, and adds the context of SessionStart hooks to theirs.
+    async fn prompt(&self, input: HookInput) -> HookReply {
+        let started = self.start_context.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut reply = self.settings.run(input).await;
+        if let HookAnswer::UserPromptSubmit(PromptDecision::Continue { context }) =
+            &mut reply.answer
+        {
+            let contexts: Vec<_> = started.into_iter().chain(context.take()).collect();
+            *context = (!contexts.is_empty()).then(|| contexts.join("\n"));
+            // Removed only now, with an input that is delivered: a blocked input does not use it up.
+            self.start_context.lock().unwrap_or_else(PoisonError::into_inner).take();
         }
-        // Removed only now, with an input that is delivered: a blocked input does not use it up.
-        self.start_context.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let context = (!contexts.is_empty()).then(|| contexts.join("\n"));
-        PromptDecision::Continue { context }
+        reply
     }
 
-    async fn pre_tool(&self, mut tool_use: ToolUse, verdict: Verdict) -> HookReply {
-        let mut merge = PreToolMerge::default();
-        for hook in self.code_at(HookPoint::PreToolUse) {
-            let decision = hook.pre_tool(&tool_use, &self.scope).await;
-            if let Some(end) = merge.apply(decision, &mut tool_use) {
-                return merge.reply(end);
-            }
-        }
-        for hooks in self.settings_at(HookPoint::PreToolUse) {
-            let input = HookInput::PreToolUse { tool_use: tool_use.clone(), verdict };
-            let HookReply { answer, context, stop } = hooks.run(input).await;
-            merge.contexts.extend(context);
-            merge.stop = merge.stop.take().or(stop);
-            let decision = match answer {
-                HookAnswer::PreToolUse(decision) => decision,
-                _ => PreToolDecision::Deny { reason: wrong_hook_point(HookPoint::PreToolUse) },
-            };
-            if let Some(end) = merge.apply(decision, &mut tool_use) {
-                return merge.reply(end);
-            }
-        }
-        let decision = match (merge.changed.then_some(tool_use.input), merge.then.clone()) {
-            (Some(ToolInput::Json(input)), then) => PreToolDecision::Change { input, then },
-            (_, AfterChange::Judge) => PreToolDecision::Continue,
-            (_, AfterChange::Allow { reason }) => PreToolDecision::Allow { reason },
-            (_, AfterChange::Ask(question)) => PreToolDecision::Ask(question),
-        };
-        merge.reply(decision)
-    }
-
-    async fn post_tool(
-        &self,
-        tool_use: ToolUse,
-        outcome: ToolOutcome,
-        duration_ms: Option<u64>,
-    ) -> HookReply {
-        let mut now = outcome.clone();
-        let (mut contexts, mut stopped) = (Vec::new(), None);
-        let mut blocked = None;
-        for hook in self.code_at(HookPoint::PostToolUse) {
-            let decision = guarded(hook.post_tool(&tool_use, &now, &self.scope)).await;
-            // A hook that panicked may have been meant to withhold the result.
-            let reason = || panicked_at(HookPoint::PostToolUse);
-            match decision.unwrap_or_else(|| PostToolDecision::Block { reason: reason() }) {
-                PostToolDecision::Continue => {}
-                // The next hook sees the replaced outcome, and the last replacement reaches the
-                // model.
-                PostToolDecision::Replace { outcome } => now = outcome,
-                PostToolDecision::Block { reason } => {
-                    // The remaining hooks still run: they may record the call, which has had its
-                    // effect.
-                    blocked.get_or_insert(reason);
-                }
-            }
-        }
-        for hooks in self.settings_at(HookPoint::PostToolUse) {
-            let input = HookInput::PostToolUse {
-                tool_use: tool_use.clone(),
-                outcome: now.clone(),
-                duration_ms,
-            };
-            let Some(reply) = guarded(hooks.run(input)).await else {
-                blocked.get_or_insert_with(|| panicked_at(HookPoint::PostToolUse));
-                continue;
-            };
-            let HookReply { answer, context, stop } = reply;
-            contexts.extend(context);
-            stopped = stopped.or(stop);
-            match answer {
-                HookAnswer::PostToolUse(PostToolDecision::Continue) => {}
-                HookAnswer::PostToolUse(PostToolDecision::Replace { outcome }) => now = outcome,
-                HookAnswer::PostToolUse(PostToolDecision::Block { reason }) => {
-                    blocked.get_or_insert(reason);
-                }
-                _ => {
-                    blocked.get_or_insert_with(|| wrong_hook_point(HookPoint::PostToolUse));
-                }
-            }
-        }
-        let decision = match blocked {
-            Some(reason) => PostToolDecision::Block { reason },
-            // Compared instead of counted: a replacement by the same outcome is not worth an event.
-            None if now == outcome => PostToolDecision::Continue,
-            None => PostToolDecision::Replace { outcome: now },
-        };
-        let context = (!contexts.is_empty()).then(|| contexts.join("\n"));
-        HookReply { answer: HookAnswer::PostToolUse(decision), context, stop: stopped }
-    }
-
-    async fn stop(&self, input: &HookInput) -> HookReply {
-        let mut contexts = Vec::new();
-        let mut decision = StopDecision::Finish;
-        for hooks in self.settings_at(HookPoint::Stop) {
-            // A hook that panicked must not keep the turn running.
-            let Some(reply) = guarded(hooks.run(input.clone())).await else { continue };
-            contexts.extend(reply.context);
-            if let (StopDecision::Finish, HookAnswer::Stop(answer)) = (&decision, reply.answer) {
-                // The first hook that does not let the turn finish wins; its text is what the model
-                // receives.
-                decision = answer;
-            }
-        }
-        let context = (!contexts.is_empty()).then(|| contexts.join("\n"));
-        HookReply { answer: HookAnswer::Stop(decision), context, stop: None }
-    }
-
-    fn settings_at(&self, point: HookPoint) -> impl Iterator<Item = &Arc<dyn Hooks>> {
-        self.settings.iter().filter(move |hooks| asked(|| hooks.has_point(point)))
-    }
-
-    fn settings_for(&self, event: HookEvent) -> impl Iterator<Item = &Arc<dyn Hooks>> {
-        self.settings.iter().filter(move |hooks| asked(|| hooks.has_event(event)))
-    }
-
-    fn code_at(&self, point: HookPoint) -> Vec<Arc<dyn CodeHook>> {
-        let mut code = self.code();
-        code.retain(|hook| asked(|| hook.points().contains(&point)));
-        code
+    /// Returns the hooks in code, which can be added while the session runs, and then those of the
+    /// settings.
+    fn all(&self) -> CombinedHooks {
+        let code = self
+            .code()
+            .into_iter()
+            .map(|hook| Arc::new(InCode { hook, scope: self.scope.clone() }) as Arc<dyn Hooks>);
+        CombinedHooks::new(code.chain(self.settings.as_slice().iter().cloned()).collect())
     }
 }
 
-/// The combined decision of the hooks before a call, so far.
-#[derive(Default)]
-struct PreToolMerge {
-    changed: bool,
-    then: AfterChange,
-    contexts: Vec<String>,
-    stop: Option<String>,
+/// A hook in code, as the hooks that are combined with those of the settings.
+struct InCode {
+    hook: Arc<dyn CodeHook>,
+    scope: Arc<HookScope>,
 }
 
-impl PreToolMerge {
-    /// Applies the decision of one hook. Returns it if it is final.
-    fn apply(&mut self, decision: PreToolDecision, call: &mut ToolUse) -> Option<PreToolDecision> {
-        match decision {
-            PreToolDecision::Continue => {}
-            PreToolDecision::Allow { reason } => self.add(AfterChange::Allow { reason }),
-            PreToolDecision::Ask(question) => self.add(AfterChange::Ask(question)),
-            PreToolDecision::Change { input, then } => {
-                call.input = ToolInput::Json(input);
-                self.changed = true;
-                self.add(then);
-            }
-            end @ (PreToolDecision::Deny { .. } | PreToolDecision::Answer { .. }) => {
-                return Some(end);
-            }
-        }
-        None
+#[async_trait::async_trait]
+impl Hooks for InCode {
+    fn has_point(&self, point: HookPoint) -> bool {
+        // A hook in code has no method for the other points.
+        matches!(point, HookPoint::PreToolUse | HookPoint::PostToolUse)
+            && self.hook.points().contains(&point)
     }
 
-    /// Keeps the stricter of two decisions: ask, then allow, then none.
-    fn add(&mut self, decision: AfterChange) {
-        let strictness = |decision: &AfterChange| match decision {
-            AfterChange::Judge => 0,
-            AfterChange::Allow { .. } => 1,
-            AfterChange::Ask(_) => 2,
-        };
-        if strictness(&decision) > strictness(&self.then) {
-            self.then = decision;
+    async fn run(&self, input: HookInput) -> HookReply {
+        match input {
+            HookInput::PreToolUse { tool_use, .. } => {
+                HookAnswer::PreToolUse(self.hook.pre_tool(&tool_use, &self.scope).await).into()
+            }
+            HookInput::PostToolUse { tool_use, outcome, .. } => {
+                let decision = self.hook.post_tool(&tool_use, &outcome, &self.scope).await;
+                HookAnswer::PostToolUse(decision).into()
+            }
+            other => NoHooks.run(other).await,
         }
     }
-
-    fn reply(self, decision: PreToolDecision) -> HookReply {
-        let context = (!self.contexts.is_empty()).then(|| self.contexts.join("\n"));
-        HookReply { answer: HookAnswer::PreToolUse(decision), context, stop: self.stop }
-    }
-}
-
-/// Runs a hook; none if it panics, so that the other hooks still run.
-async fn guarded<T>(hook: impl Future<Output = T>) -> Option<T> {
-    let ended = AssertUnwindSafe(hook).catch_unwind().await;
-    if ended.is_err() {
-        tracing::error!("a hook panicked");
-    }
-    ended.ok()
-}
-
-/// Asks whether there is a hook. This runs in the session's task, so a panic must end here. It counts
-/// as a yes: hooks never fail open.
-fn asked(has_hook: impl FnOnce() -> bool) -> bool {
-    std::panic::catch_unwind(AssertUnwindSafe(has_hook)).unwrap_or(true)
-}
-
-fn panicked_at(point: HookPoint) -> String {
-    format!("the {point:?} hook failed: it panicked")
-}
-
-fn wrong_hook_point(point: HookPoint) -> String {
-    format!("the {point:?} hook returned an answer for another hook point")
 }
 
 #[async_trait::async_trait]
@@ -279,19 +116,13 @@ impl Hooks for HookChain {
     fn has_point(&self, point: HookPoint) -> bool {
         let started = point == HookPoint::UserPromptSubmit
             && self.start_context.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-        started || !self.code_at(point).is_empty() || self.settings_at(point).next().is_some()
+        started || self.all().has_point(point)
     }
 
     async fn run(&self, input: HookInput) -> HookReply {
         match input {
-            HookInput::UserPromptSubmit { .. } => {
-                HookAnswer::UserPromptSubmit(self.prompt(&input).await).into()
-            }
-            HookInput::PreToolUse { tool_use, verdict } => self.pre_tool(tool_use, verdict).await,
-            HookInput::PostToolUse { tool_use, outcome, duration_ms } => {
-                self.post_tool(tool_use, outcome, duration_ms).await
-            }
-            HookInput::Stop { .. } => self.stop(&input).await,
+            HookInput::UserPromptSubmit { .. } => self.prompt(input).await,
+            input => self.all().run(input).await,
         }
     }
 
@@ -301,49 +132,10 @@ impl Hooks for HookChain {
             .any(|point| HookEvent::from(point) == event && self.has_point(point))
             // A hook at a point of the turn is asked with `run`, any other event with `run_event`;
             // both count here.
-            || self.settings_for(event).next().is_some()
+            || self.settings.has_event(event)
     }
 
     async fn run_event(&self, data: HookData) -> EventReport {
-        let mut all = EventReport::default();
-        let mut contexts = Vec::new();
-        let (event, mut panicked) = (data.event(), false);
-        for hooks in self.settings_for(event) {
-            let Some(report) = guarded(hooks.run_event(data.clone())).await else {
-                panicked = true;
-                continue;
-            };
-            all.stop = all.stop.or(report.stop);
-            all.worktree_path = all.worktree_path.or(report.worktree_path);
-            all.notices.extend(report.notices);
-            let stricter = |new: &HookPermission| {
-                all.permission.as_ref().is_none_or(|kept| new.verdict > kept.verdict)
-            };
-            if let Some(permission) = report.permission.filter(stricter) {
-                all.permission = Some(permission);
-            }
-            all.updated_input = all.updated_input.or(report.updated_input);
-            all.elicitation = match (all.elicitation, report.elicitation) {
-                // Hooks that refuse win, whichever runs first.
-                (Some(HookElicitation::Accept(_)), Some(second)) => Some(second),
-                (first, second) => first.or(second),
-            };
-            match report.decision {
-                EventDecision::Continue { context } => contexts.extend(context),
-                block @ EventDecision::Block { .. } => {
-                    // Notices of the hooks before it are kept; the hooks behind it do not run.
-                    all.decision = block;
-                    return all;
-                }
-            }
-        }
-        if panicked && event.is_gate() {
-            let reason = format!("the {} hook failed: it panicked", event.name());
-            all.decision = EventDecision::Block { reason };
-            return all;
-        }
-        let context = (!contexts.is_empty()).then(|| contexts.join("\n"));
-        all.decision = EventDecision::Continue { context };
-        all
+        self.settings.run_event(data).await
     }
 }

@@ -8,6 +8,7 @@ use robota_core::state::FoldError;
 
 /// Why a session could not be exported or imported.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReplayError {
     /// The store could not be read or written.
     #[error(transparent)]

@@ -15,7 +15,7 @@ use super::error::ReplayError;
 use super::record::Imported;
 use super::redact::redact_envelope;
 
-/// A session as journal lines.
+/// Holds a session as journal lines.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Exported {
     /// The lines, each with its newline.

@@ -25,10 +25,10 @@ use super::error::ReplayError;
 use super::record::{Imported, Record};
 use super::redact::{redact, redact_events};
 
-/// Payload files by their relative path.
+/// Finds payload files by their relative path.
 pub type Payloads = HashMap<String, Vec<u8>>;
 
-/// A session as a log.
+/// Holds a session as a log.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Exported {
     /// The lines as JSON, without newlines.

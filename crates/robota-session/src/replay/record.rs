@@ -45,7 +45,7 @@ pub(super) const ENTRY_FIELDS: [(&str, &str); 8] = [
 /// The name of the history entry for a field of an imported record that this version does not know.
 pub(super) const OTHER_FIELD: &str = "record-field";
 
-/// A whole session as one document.
+/// Holds a whole session as one document.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {

@@ -14,7 +14,7 @@ use robota_core::usage::Usage;
 use serde::Serialize;
 use serde_json::Value;
 
-/// A session, turn by turn.
+/// Shows a session turn by turn.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Transcript {
     /// The id under which the store has the session.
@@ -47,7 +47,7 @@ pub struct Transcript {
     pub entries: Vec<Entry>,
 }
 
-/// One entry of a transcript, in the order of the journal.
+/// Holds one entry of a transcript, in the order of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Entry {
@@ -62,7 +62,7 @@ pub enum Entry {
     },
 }
 
-/// One turn as people read it: prompt, answers, calls, usage.
+/// Shows one turn as people read it: prompt, answers, calls, usage.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TurnView {
     /// The position among the turns, from one.
@@ -85,7 +85,7 @@ pub struct TurnView {
     pub usage: Usage,
 }
 
-/// One step of a turn, in the order of the journal.
+/// Holds one step of a turn, in the order of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "step", rename_all = "snake_case")]
 pub enum Step {
@@ -110,7 +110,7 @@ pub enum Step {
     },
 }
 
-/// One tool call as people read it: arguments, decision, result.
+/// Shows one tool call as people read it: arguments, decision, result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CallView {
     /// The id that the events of the call have.

@@ -16,11 +16,12 @@ use super::Session;
 use crate::error::SessionError;
 use crate::hooks::{CodeHook, RegisteredHook};
 
-/// The configuration of a session's next turns. A running turn keeps the one it started with.
+/// Reads and changes the configuration of a session's next turns. A running turn keeps the one it
+/// started with.
 #[derive(Clone)]
 pub struct ConfigHandle(pub(super) Session);
 
-/// A change to a session's tools.
+/// Adds, removes or replaces tools of a session.
 pub enum ToolChange {
     /// Adds tools to those that the session has.
     Add(Vec<Arc<dyn Tool>>),

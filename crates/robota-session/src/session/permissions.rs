@@ -13,7 +13,7 @@ use super::{Session, TurnPermissions};
 use crate::approvals::Decision;
 use crate::error::SessionError;
 
-/// The permissions of a session: mode, questions, rules.
+/// Reads and changes the permissions of a session: mode, questions, rules.
 #[derive(Clone)]
 pub struct Permissions(pub(super) Session);
 

@@ -34,7 +34,7 @@ const NETWORK_FILE_SYSTEMS: &[(u32, &str)] = &[
     (0x7461_636f, "OCFS2"),
 ];
 
-/// The disk of the operating system.
+/// Uses the files of the operating system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RealDisk;
 

@@ -1,7 +1,8 @@
 //! The instruments and their OpenTelemetry names.
 
-/// A counter or histogram. Names with `gen_ai.` and their bucket boundaries are those of the
-/// OpenTelemetry semantic conventions for generative AI; names with `robota.` are specific to Robota.
+/// Names a counter or histogram. Names with `gen_ai.` and their bucket boundaries are those of the
+/// OpenTelemetry semantic conventions for generative AI; names with `robota.` are specific to
+/// Robota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Instrument {
     /// Sessions created; resumed ones are not counted again.
@@ -59,7 +60,7 @@ const TOKENS: &[f64] = &[
 ];
 
 impl Instrument {
-    /// All instruments, in the order of the enum.
+    /// Lists all instruments, in the order of the enum.
     pub const ALL: [Self; 14] = [
         Self::Sessions,
         Self::Turns,
@@ -172,7 +173,7 @@ impl Instrument {
     }
 }
 
-/// The value of a time series.
+/// Holds the value of a time series.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// The total of a counter since the first event.
@@ -181,7 +182,7 @@ pub enum Value {
     Histogram(Histogram),
 }
 
-/// A distribution of values.
+/// Counts values by their size.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Histogram {
     /// The upper bounds of the buckets, inclusive; the last bucket has none.

@@ -6,6 +6,7 @@ use robota_core::error::{Diagnose, ErrorKind};
 
 /// Why an export failed. An export error never affects the agent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum OtelError {
     /// An option is invalid.
     #[error("{name} is invalid: {reason}")]

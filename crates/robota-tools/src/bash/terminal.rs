@@ -13,7 +13,7 @@ use crate::cwd_tracker::CwdTracker;
 /// environment of a command.
 const SECRET_NAMES: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL"];
 
-/// A command for a terminal of an editor.
+/// Describes a command for a terminal of an editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TerminalCommand {
     /// The program; `env`, which sets the environment.

@@ -4,7 +4,7 @@ use encoding_rs::{Decoder, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
 use super::{BOM, is_binary};
 
-/// The encoding of a text file.
+/// Says how a text file is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     /// UTF-8, possibly with some invalid bytes.

@@ -25,7 +25,7 @@ const CHUNK: usize = 64 * 1024;
 /// The most bytes that the shown characters of a line can need.
 const MAX_KEPT_BYTES: usize = MAX_LINE_CHARS * 4;
 
-/// The range of lines to read.
+/// Selects the lines to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Range {
     /// The first line, counted from 1 (0 means 1).
@@ -40,7 +40,7 @@ impl Default for Range {
     }
 }
 
-/// A range of lines of a file.
+/// Holds a range of lines of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
     /// The numbered lines, and notes in brackets about what is not shown.

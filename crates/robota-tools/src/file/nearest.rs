@@ -15,7 +15,7 @@ const CHARS_SHOWN: usize = 200;
 /// The minimum similarity of a candidate.
 const MIN_SIMILARITY: f32 = 0.5;
 
-/// The most similar lines of a file.
+/// Shows the lines of a file that are most similar to a text that does not occur.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NearestMatch {
     /// The number of the first line, counted from 1.

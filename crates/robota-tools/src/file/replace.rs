@@ -9,7 +9,7 @@ use super::BOM;
 /// The most line numbers in the error for several occurrences.
 const LINES_NAMED: usize = 10;
 
-/// A replacement of text, as a call of Edit asks for it.
+/// Describes a replacement of text, as a call of Edit asks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Replacement<'a> {
     /// The text to replace.
@@ -20,7 +20,7 @@ pub struct Replacement<'a> {
     pub all: bool,
 }
 
-/// The result of a replacement.
+/// Reports what a replacement changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replaced {
     /// The new content, in UTF-8 and with the line endings of the file.
@@ -33,6 +33,7 @@ pub struct Replaced {
 
 /// Why text was not replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReplaceError {
     /// The text to replace is empty.
     NothingToFind,

@@ -16,7 +16,7 @@ use crate::web::WebClient;
 /// How many operations of a document become tools at most.
 const MAX_OPERATIONS: usize = 512;
 
-/// An OpenAPI 3 document.
+/// Makes tools from an OpenAPI 3 document.
 #[derive(Debug, Clone)]
 pub struct OpenApi {
     document: Value,

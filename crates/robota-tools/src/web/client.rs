@@ -27,6 +27,7 @@ const MAX_REDIRECTS: usize = 10;
 
 /// Why a URL could not be fetched.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum WebError {
     /// The URL is not valid for fetching.
     #[error("`{url}` cannot be fetched: {why}")]
@@ -103,7 +104,7 @@ impl WebError {
     }
 }
 
-/// The response to a request.
+/// Holds the response to a request.
 #[derive(Debug, Clone)]
 pub struct Fetched {
     /// The HTTP status of the last response.
@@ -122,7 +123,7 @@ pub struct Fetched {
     pub cut: bool,
 }
 
-/// A request of any method.
+/// Describes a request of any method.
 #[derive(Debug)]
 pub struct WebRequest<'a> {
     /// The method, with which redirects are never followed.

@@ -6,7 +6,7 @@ use url::Url;
 /// Hosts that never use a proxy: for a proxy, `localhost` is its own machine.
 const ALWAYS_DIRECT: &str = "localhost,127.0.0.0/8,::1";
 
-/// The proxies for HTTP and HTTPS requests.
+/// Selects the proxy of an HTTP or HTTPS request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Proxies {
     http: Option<String>,

@@ -113,8 +113,8 @@ pub(crate) fn tree_lines(commands: &[ExplainedCommand]) -> Vec<String> {
     lines
 }
 
-/// Returns the text of a reason. That of a rule names the rule, its file and what it is about; other
-/// texts do not say which part of the call they are about.
+/// Returns the text of a reason. The text of a rule already names the rule, its file and the part of the
+/// call that it matched; to other texts the part is added.
 fn described(reason: &Reason) -> String {
     match (&reason.part, &reason.rule) {
         (Some(part), None) => format!("{} [{part}]", reason.text),

@@ -79,9 +79,9 @@ pub(crate) enum Action {
     PreviousAnswer,
     /// Selects the next answer.
     NextAnswer,
-    /// Scrolls up.
+    /// Scrolls up by a line.
     ScrollUp,
-    /// Scrolls down.
+    /// Scrolls down by a line.
     ScrollDown,
     /// Scrolls up by a page.
     PageUp,

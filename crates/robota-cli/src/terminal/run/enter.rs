@@ -1,4 +1,4 @@
-//! What the user enters: prompts, commands and shell commands.
+//! Runs what the user entered in the composer: a prompt, a slash command or a shell command.
 
 use std::path::Path;
 

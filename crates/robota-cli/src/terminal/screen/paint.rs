@@ -198,8 +198,10 @@ fn width_of_parts(text: &str) -> usize {
     text.chars().map(|letter| letter.width().unwrap_or(0)).sum()
 }
 
-/// The least number of rows for which moving them is worth it, and the most by which they move.
+/// Fewer rows than this are drawn again instead of moved: moving them would write as many bytes.
 const LEAST_MOVED: usize = 4;
+/// Rows that moved up by more than this are not searched for: the search compares all rows at each
+/// distance.
 const MOST_BY: usize = 20;
 
 /// Returns by how many rows the upper rows moved up, and where they ended.

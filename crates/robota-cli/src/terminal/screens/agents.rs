@@ -3,7 +3,7 @@
 use robota_config::agents::AgentDefinition;
 use robota_sdk::AgentRuns;
 
-use super::details::{self, Body, Entry, Found, Kind};
+use super::details::{self, Body, Entry, Kind, LoadedDetails};
 use super::{Opening, work};
 
 const KIND: Kind = Kind {
@@ -11,7 +11,11 @@ const KIND: Kind = Kind {
     empty: "This session has no agents.",
     find: || {
         work(|context| async move {
-            Found(Ok(context.session.agent_runs().map(|runs| entries(&runs)).unwrap_or_default()))
+            LoadedDetails(Ok(context
+                .session
+                .agent_runs()
+                .map(|runs| entries(&runs))
+                .unwrap_or_default()))
         })
     },
 };

@@ -54,7 +54,7 @@ struct Log {
 }
 
 /// The tasks, and the log of the one that is shown.
-struct Found {
+struct LoadedTasks {
     tasks: Vec<TaskState>,
     now: Timestamp,
     log: Option<(TaskId, String)>,
@@ -97,14 +97,19 @@ fn states(tasks: &[TaskState]) -> States {
 /// Reads the tasks and a log: for a key, or `again` for the reader of the page.
 fn read(log: Option<TaskId>, spent: Spent, wait: Wait, again: bool) -> Effect {
     work(move |context| async move {
-        Found { again, opens: !again, ..found(&context, log, spent, wait).await }
+        LoadedTasks { again, opens: !again, ..found(&context, log, spent, wait).await }
     })
 }
 
-async fn found(context: &WorkContext, log: Option<TaskId>, mut spent: Spent, wait: Wait) -> Found {
+async fn found(
+    context: &WorkContext,
+    log: Option<TaskId>,
+    mut spent: Spent,
+    wait: Wait,
+) -> LoadedTasks {
     let now = || SystemClock.now();
     let Some(tasks) = context.session.tasks() else {
-        return Found {
+        return LoadedTasks {
             tasks: Vec::new(),
             now: now(),
             log: None,
@@ -132,7 +137,7 @@ async fn found(context: &WorkContext, log: Option<TaskId>, mut spent: Spent, wai
         None => None,
     };
     spent.update(&list, &*context.store).await;
-    Found { tasks: list, now: now(), log, opens: false, spent, again: false }
+    LoadedTasks { tasks: list, now: now(), log, opens: false, spent, again: false }
 }
 
 /// Reads the end of a log.
@@ -271,8 +276,10 @@ impl Page for Background {
     }
 
     fn answer(&mut self, reply: Box<dyn Any + Send>, _: &PageContext<'_>) -> PageOutcome {
-        let Ok(found) = reply.downcast::<Found>() else { return PageOutcome::Stay(Vec::new()) };
-        let Found { tasks, now, log, opens, spent, again } = *found;
+        let Ok(found) = reply.downcast::<LoadedTasks>() else {
+            return PageOutcome::Stay(Vec::new());
+        };
+        let LoadedTasks { tasks, now, log, opens, spent, again } = *found;
         let chosen = self.selected();
         let known = states(&tasks);
         let read_log = log.as_ref().map(|(task, _)| task.clone());

@@ -5,7 +5,7 @@ use robota_sdk::interactive::diff_lines;
 use robota_sdk::{CommandResult, Entered};
 use serde_json::Value;
 
-use super::details::{self, Body, Entry, Found, Kind, file_name};
+use super::details::{self, Body, Entry, Kind, LoadedDetails, file_name};
 use super::{Opening, work};
 use crate::terminal::diff;
 
@@ -15,7 +15,7 @@ const KIND: Kind = Kind {
     find: || {
         work(|context| async move {
             let places = context.setup.places.clone();
-            Found(match context.session.enter("/diff").await {
+            LoadedDetails(match context.session.enter("/diff").await {
                 Ok(Entered::Command(result)) if result.success => Ok(entries(&result, &places)),
                 Ok(Entered::Command(result)) => Err(result.message),
                 Ok(Entered::Submitted(_)) => Err("/diff is no command".to_owned()),

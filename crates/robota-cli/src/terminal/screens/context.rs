@@ -27,7 +27,7 @@ struct Part {
     tokens: u64,
 }
 
-struct Found(Result<(ContextState, Vec<Part>), SdkError>);
+struct LoadedContext(Result<(ContextState, Vec<Part>), SdkError>);
 
 /// Opens the page and asks for the parts.
 pub(super) fn open() -> Opening {
@@ -35,7 +35,9 @@ pub(super) fn open() -> Opening {
         let parts = context.session.conversation().loaded().parts.iter();
         let parts =
             parts.map(|part| Part { name: part.name.clone(), tokens: part.tokens }).collect();
-        Found(context.session.conversation().context_state().await.map(|state| (state, parts)))
+        LoadedContext(
+            context.session.conversation().context_state().await.map(|state| (state, parts)),
+        )
     });
     let page = Context { found: None, scroll: Scroll::default(), lines: Vec::new() };
     Ok((Box::new(page), vec![find]))
@@ -90,7 +92,7 @@ impl Page for Context {
     }
 
     fn answer(&mut self, reply: Box<dyn Any + Send>, _: &PageContext<'_>) -> PageOutcome {
-        match reply.downcast::<Found>().map(|found| found.0) {
+        match reply.downcast::<LoadedContext>().map(|found| found.0) {
             Ok(Ok(found)) => self.found = Some(found),
             Ok(Err(error)) => return PageOutcome::Fail(error.to_string()),
             Err(_) => {}

@@ -30,7 +30,7 @@ pub(super) struct Entry {
 /// What Enter shows.
 #[derive(Clone)]
 pub(super) enum Body {
-    /// A text.
+    /// Plain text, which is wrapped.
     Text(String),
     /// The changes of a file.
     Diff {
@@ -55,12 +55,12 @@ pub(super) struct Kind {
     pub(super) title: &'static str,
     /// Why nothing is there.
     pub(super) empty: &'static str,
-    /// Asks for the entries; the answer is [`Found`].
+    /// Asks for the entries; the answer is [`LoadedDetails`].
     pub(super) find: fn() -> Effect,
 }
 
 /// The entries, or why they cannot be found.
-pub(super) struct Found(pub(super) Result<Vec<Entry>, String>);
+pub(super) struct LoadedDetails(pub(super) Result<Vec<Entry>, String>);
 
 /// The page.
 struct Details {
@@ -157,7 +157,7 @@ impl Page for Details {
     }
 
     fn answer(&mut self, reply: Box<dyn Any + Send>, _: &PageContext<'_>) -> PageOutcome {
-        let reply = match reply.downcast::<Found>() {
+        let reply = match reply.downcast::<LoadedDetails>() {
             Ok(found) => {
                 return match found.0 {
                     Ok(entries) => {

@@ -25,13 +25,13 @@ struct Export {
     message: Option<String>,
 }
 
-struct Found(Result<String, String>);
+struct Exported(Result<String, String>);
 struct Saved(Result<PathBuf, String>);
 
 /// Opens the page and asks for the text.
 pub(super) fn open() -> Opening {
     let find = work(|context| async move {
-        Found(match context.session.enter("/export").await {
+        Exported(match context.session.enter("/export").await {
             Ok(Entered::Command(result)) if result.success => {
                 let text = result.data.get("text").and_then(serde_json::Value::as_str);
                 Ok(text.unwrap_or(&result.message).to_owned())
@@ -84,7 +84,7 @@ impl Page for Export {
     }
 
     fn answer(&mut self, reply: Box<dyn Any + Send>, _: &PageContext<'_>) -> PageOutcome {
-        let reply = match reply.downcast::<Found>() {
+        let reply = match reply.downcast::<Exported>() {
             Ok(found) => match found.0 {
                 Ok(text) => {
                     (self.text, self.columns) = (Some(text), 0);

@@ -2,7 +2,7 @@
 
 use robota_sdk::hooks::{HookEffect, HookListing, ListedHook};
 
-use super::details::{self, Body, Entry, Found, Kind};
+use super::details::{self, Body, Entry, Kind, LoadedDetails};
 use super::{Opening, work};
 
 const KIND: Kind = Kind {
@@ -11,7 +11,7 @@ const KIND: Kind = Kind {
     find: || {
         work(|context| async move {
             let listing = HookListing::of_session(&context.session);
-            Found(Ok(listing.iter().flat_map(entries).collect()))
+            LoadedDetails(Ok(listing.iter().flat_map(entries).collect()))
         })
     },
 };

@@ -5,13 +5,13 @@ use robota_core::catalogue::format_tokens;
 use robota_sdk::Project;
 use robota_sdk::memory::ProjectMemory;
 
-use super::details::{self, Body, Entry, Found, Kind, file_name};
+use super::details::{self, Body, Entry, Kind, LoadedDetails, file_name};
 use super::{Opening, work};
 
 const KIND: Kind = Kind {
     title: "Memory",
     empty: "There are no instruction files and no remembered facts.",
-    find: || work(|context| async move { Found(Ok(entries(&context.setup))) }),
+    find: || work(|context| async move { LoadedDetails(Ok(entries(&context.setup))) }),
 };
 
 /// Opens the page.

@@ -19,12 +19,12 @@ use crate::terminal::text::Line;
 struct Models(List<String>);
 
 /// The vendors with their models.
-struct Found(Result<Vec<Item<String>>, String>);
+struct LoadedModels(Result<Vec<Item<String>>, String>);
 
 /// Opens the page and asks for the models.
 pub(super) fn open() -> Opening {
     let find = work(|context| async move {
-        Found(items(&context.setup).map_err(|error| format!("{error:#}")))
+        LoadedModels(items(&context.setup).map_err(|error| format!("{error:#}")))
     });
     Ok((Box::new(Models(List::loading())), vec![find]))
 }
@@ -70,7 +70,7 @@ impl Page for Models {
     }
 
     fn answer(&mut self, reply: Box<dyn Any + Send>, context: &PageContext<'_>) -> PageOutcome {
-        if let Ok(found) = reply.downcast::<Found>() {
+        if let Ok(found) = reply.downcast::<LoadedModels>() {
             match found.0 {
                 Ok(items) => {
                     let current = &context.facts.model;

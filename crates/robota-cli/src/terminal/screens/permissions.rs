@@ -44,7 +44,7 @@ enum Place {
     Other,
 }
 
-struct Found(Vec<Item<RuleEntry>>);
+struct LoadedRules(Vec<Item<RuleEntry>>);
 struct Changed(Result<String, String>);
 
 /// Opens the page and asks for the rules.
@@ -54,7 +54,7 @@ pub(super) fn open() -> Opening {
 }
 
 fn find() -> Effect {
-    work(|context| async move { Found(rules(&context)) })
+    work(|context| async move { LoadedRules(rules(&context)) })
 }
 
 /// Lists the rules of the session and of the settings. The settings are read again, because this
@@ -101,6 +101,7 @@ fn remove(entry: RuleEntry) -> Effect {
                 let key = entry.list.key();
                 match rules.remove(*layer, &key, Some(std::slice::from_ref(&entry.rule))) {
                     Ok(()) => {
+                        // The session may also have the rule, from an answer "always".
                         context
                             .session
                             .session()
@@ -119,6 +120,7 @@ fn remove(entry: RuleEntry) -> Effect {
 fn add(list: RuleList, rule: String) -> Effect {
     work(move |context| async move {
         let rules = SavedRules::new(context.setup.clone());
+        // The file that is not shared: a rule that a user adds here is no decision of the team.
         let layer = Layer::ProjectRobotaLocal;
         let text = rule.clone();
         Changed(match rules.add(layer, list, &[rule]) {
@@ -138,6 +140,7 @@ fn apply(context: &WorkContext, list: RuleList, rule: &str) -> &'static str {
     let verdict = match list {
         RuleList::Ask => Verdict::Ask,
         RuleList::Deny => Verdict::Deny,
+        // A running session can only become stricter here; it allows more after an answer "always".
         RuleList::Allow => return "; it applies from the next start on",
     };
     let rules = [rule.to_owned()];
@@ -218,7 +221,7 @@ impl Page for Permissions {
     }
 
     fn answer(&mut self, reply: Box<dyn Any + Send>, _: &PageContext<'_>) -> PageOutcome {
-        let reply = match reply.downcast::<Found>() {
+        let reply = match reply.downcast::<LoadedRules>() {
             Ok(found) => {
                 self.list.set(found.0);
                 return PageOutcome::Stay(Vec::new());
@@ -227,6 +230,7 @@ impl Page for Permissions {
         };
         if let Ok(changed) = reply.downcast::<Changed>() {
             self.message = Some(changed.0.unwrap_or_else(|why| format!("failed: {why}")));
+            // Read again, so that the list shows what the files really have.
             return PageOutcome::Stay(vec![find()]);
         }
         PageOutcome::Stay(Vec::new())

@@ -33,7 +33,7 @@ struct Chosen {
     scroll: Scroll,
 }
 
-struct Found(Result<Vec<Checkpoint>, SessionError>);
+struct LoadedCheckpoints(Result<Vec<Checkpoint>, SessionError>);
 struct Previewed(Result<RestorePreview, SessionError>);
 
 /// Opens the page and asks for the checkpoints.
@@ -41,8 +41,9 @@ pub(super) fn open(context: &PageContext<'_>) -> Opening {
     if context.busy {
         return Err("stop the turn before you go back (Esc)".to_owned());
     }
-    let find =
-        work(|context| async move { Found(context.session.session().checkpoints().list().await) });
+    let find = work(|context| async move {
+        LoadedCheckpoints(context.session.session().checkpoints().list().await)
+    });
     Ok((Box::new(Rewind { list: List::loading(), preview: None }), vec![find]))
 }
 
@@ -111,7 +112,7 @@ impl Page for Rewind {
     }
 
     fn answer(&mut self, reply: Box<dyn Any + Send>, _: &PageContext<'_>) -> PageOutcome {
-        let reply = match reply.downcast::<Found>() {
+        let reply = match reply.downcast::<LoadedCheckpoints>() {
             Ok(found) => {
                 return match found.0 {
                     Ok(list) if list.is_empty() => {

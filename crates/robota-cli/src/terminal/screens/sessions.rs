@@ -40,7 +40,7 @@ struct Shown {
     scroll: Scroll,
 }
 
-struct Found(Result<Vec<SessionHead>, JournalError>, Timestamp);
+struct LoadedSessions(Result<Vec<SessionHead>, JournalError>, Timestamp);
 struct Preview(Result<Vec<Entry>, String>);
 struct Renamed(Result<(), String>);
 
@@ -57,7 +57,7 @@ fn find() -> Effect {
         let page = context.store.list(&filter).await;
         // Sessions of subagents belong to their parent.
         let heads = page.map(|page| page.sessions.into_iter().filter(|it| it.spawned_by.is_none()));
-        Found(heads.map(Iterator::collect), SystemClock.now())
+        LoadedSessions(heads.map(Iterator::collect), SystemClock.now())
     })
 }
 
@@ -196,9 +196,9 @@ impl Page for Sessions {
     }
 
     fn answer(&mut self, reply: Box<dyn Any + Send>, _: &PageContext<'_>) -> PageOutcome {
-        let reply = match reply.downcast::<Found>() {
+        let reply = match reply.downcast::<LoadedSessions>() {
             Ok(found) => {
-                let Found(heads, now) = *found;
+                let LoadedSessions(heads, now) = *found;
                 return match heads {
                     Ok(heads) => {
                         self.now = now;

@@ -1,4 +1,4 @@
-//! What happens in the session.
+//! Updates the state of the terminal after an event of the session.
 
 use robota_core::event::TurnEnd;
 use robota_sdk::{ExecutionResult, InteractiveEvent, Notice};

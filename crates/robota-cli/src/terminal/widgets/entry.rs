@@ -11,7 +11,7 @@ use crate::terminal::text::{Line, Role, wrap};
 /// What is before an entry, for the blank line between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spacing {
-    /// Nothing.
+    /// The beginning of the conversation: no blank line.
     Start,
     /// Text of the same answer.
     Text,

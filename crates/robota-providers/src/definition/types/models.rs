@@ -65,7 +65,7 @@ impl ModelEntry {
     }
 }
 
-/// The models of a provider and the origin of the list.
+/// Lists the models of a provider, and says where the list is from.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ModelCatalogue {
     /// The origin of the list, for people: "built in", "the models endpoint".
@@ -102,7 +102,7 @@ impl ModelCatalogue {
     }
 }
 
-/// The result of [`refresh_models`](super::ProviderDefinition::refresh_models).
+/// Reports what [`refresh_models`](super::ProviderDefinition::refresh_models) found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refreshed {
     /// The models from the service, or those that are known without a request.

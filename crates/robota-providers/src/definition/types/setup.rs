@@ -31,7 +31,7 @@ pub enum SetupField {
     Option(String),
 }
 
-/// One question of the set-up.
+/// Asks one question of the set-up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SetupPrompt {
     /// The setting that the answer fills.
@@ -71,7 +71,7 @@ pub enum HelpLinkKind {
 }
 
 impl HelpLinkKind {
-    /// All kinds, the most useful for set-up first.
+    /// Lists all kinds, the most useful for set-up first.
     pub const PREFERENCE: [Self; 3] = [Self::ApiKey, Self::Console, Self::Official];
 }
 

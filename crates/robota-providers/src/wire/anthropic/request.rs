@@ -82,7 +82,7 @@ impl Encode for Encoder {
         }
         // Only a schema in the strict subset is accepted; others stay in the prompt.
         if let Some(schema) =
-            request.output.as_ref().and_then(|output| schema::strict(&output.schema))
+            request.output.as_ref().and_then(|output| schema::strict_output(&output.schema))
         {
             head["output_config"] = json!({"format": {"type": "json_schema", "schema": schema}});
         }

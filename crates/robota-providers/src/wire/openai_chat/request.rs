@@ -130,7 +130,7 @@ fn response_format(frame: &RequestFrame<'_>) -> Option<Value> {
     let output = frame.request.output.as_ref()?;
     match frame.quirks.output_schema {
         OutputStyle::JsonSchema => {
-            let strict = schema::strict(&output.schema);
+            let strict = schema::strict_output(&output.schema);
             Some(json!({"type": "json_schema", "json_schema": {
                 "name": output.name,
                 "strict": strict.is_some(),

@@ -81,7 +81,7 @@ impl Encode for Encoder {
             head["tool_choice"] = choice;
         }
         if let Some(output) = &request.output {
-            let strict = schema::strict(&output.schema);
+            let strict = schema::strict_output(&output.schema);
             head["text"] = json!({"format": {
                 "type": "json_schema",
                 "name": output.name,

@@ -15,7 +15,7 @@ pub(super) const KIND: &str = "external-payload";
 const ALWAYS_INLINE: [&str; 5] =
     ["timestamp", "sessionId", "event", "executionId", "conversationId"];
 
-/// A payload file of a log.
+/// Holds a payload file of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payload {
     /// The path, relative to the folder of the log.
@@ -24,7 +24,7 @@ pub struct Payload {
     pub bytes: Vec<u8>,
 }
 
-/// A reference to a payload file, in a line.
+/// Refers from a line to a payload file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PayloadRef {

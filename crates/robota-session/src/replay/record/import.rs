@@ -17,7 +17,7 @@ use crate::replay::error::ReplayError;
 /// The import marker is among this many first events.
 const MARKER_WITHIN: usize = 16;
 
-/// The result of an import.
+/// Reports what an import wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Imported {
     /// The id of the imported session.

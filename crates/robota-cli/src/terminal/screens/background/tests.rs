@@ -28,8 +28,14 @@ fn task(id: &str, agent: Option<&str>, label: &str, group: Option<&str>) -> Task
 fn shown(tasks: Vec<TaskState>) -> Harness {
     let mut program = Harness::open(100, 24);
     assert!(matches!(program.press("ctrl+b").as_slice(), [Effect::Work(_)]));
-    let found =
-        Found { tasks, now: at(75), log: None, opens: false, spent: Spent::default(), again: true };
+    let found = LoadedTasks {
+        tasks,
+        now: at(75),
+        log: None,
+        opens: false,
+        spent: Spent::default(),
+        again: true,
+    };
     let effects = program.send(Event::Answered(Box::new(found)));
     assert!(matches!(effects.as_slice(), [Effect::Work(_)]), "it waits for changes: {effects:?}");
     program
@@ -75,7 +81,7 @@ fn enter_before_the_tasks_are_read_shows_the_log_of_the_first() {
     assert!(program.press("enter").is_empty());
     let tasks = vec![task("t1", None, "server", None)];
     let spent = Spent::default();
-    let found = Found { tasks, now: at(75), log: None, opens: false, spent, again: false };
+    let found = LoadedTasks { tasks, now: at(75), log: None, opens: false, spent, again: false };
     let effects = program.send(Event::Answered(Box::new(found)));
     assert!(matches!(effects.as_slice(), [Effect::Work(_)]), "the log is read: {effects:?}");
 }
@@ -97,8 +103,14 @@ fn the_log_of_a_task_is_shown_and_follows_its_end() {
     for text in [text.clone(), format!("{text}the end\n")] {
         let log = Some((TaskId::from("t1"), text));
         let tasks = vec![task("t1", None, "server", None)];
-        let found =
-            Found { tasks, now: at(76), log, opens: true, spent: Spent::default(), again: true };
+        let found = LoadedTasks {
+            tasks,
+            now: at(76),
+            log,
+            opens: true,
+            spent: Spent::default(),
+            again: true,
+        };
         program.send(Event::Answered(Box::new(found)));
     }
     assert!(program.shown().contains("the end"), "{}", program.shown());
@@ -108,7 +120,7 @@ fn the_log_of_a_task_is_shown_and_follows_its_end() {
     let log = Some((TaskId::from("t1"), "later".to_owned()));
     let tasks = vec![task("t1", None, "server", None)];
     let spent = Spent::default();
-    let found = Found { tasks, now: at(77), log, opens: false, spent, again: true };
+    let found = LoadedTasks { tasks, now: at(77), log, opens: false, spent, again: true };
     program.send(Event::Answered(Box::new(found)));
     assert!(program.shown().starts_with("Background tasks"), "{}", program.shown());
 }
@@ -145,7 +157,7 @@ fn what_answers_a_key_starts_no_second_reader() {
     let log = Some((TaskId::from("t1"), "compiled".to_owned()));
     let tasks = vec![task("t1", None, "cargo watch", None)];
     let found =
-        Found { tasks, now: at(76), log, opens: true, spent: Spent::default(), again: false };
+        LoadedTasks { tasks, now: at(76), log, opens: true, spent: Spent::default(), again: false };
     assert!(program.send(Event::Answered(Box::new(found))).is_empty());
     assert!(program.shown().contains("compiled"), "{}", program.shown());
 }

@@ -12,9 +12,9 @@ use crate::terminal::screens::list::Item;
 
 /// A row of the tree.
 pub(super) enum Node {
-    /// A group of tasks.
+    /// The heading of a group of tasks.
     Group,
-    /// A task.
+    /// A task that can be selected, below its group or its parent.
     Task(Box<TaskState>),
 }
 

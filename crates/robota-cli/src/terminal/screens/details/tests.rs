@@ -16,7 +16,7 @@ fn opened(command: &str, entries: Vec<Entry>) -> Harness {
     program.type_text(command);
     let effects = program.press("enter");
     assert!(matches!(effects.as_slice(), [Effect::Work(_)]), "{effects:?}");
-    program.send(Event::Answered(Box::new(Found(Ok(entries)))));
+    program.send(Event::Answered(Box::new(LoadedDetails(Ok(entries)))));
     program
 }
 
@@ -38,7 +38,7 @@ fn entries_are_listed_shown_and_edited() {
     let effects = program.send(Event::Answered(Box::new(FileEdited)));
     assert!(matches!(effects.as_slice(), [Effect::Work(_)]), "it is read again: {effects:?}");
     let first = || entry("PreToolUse(Bash)", "command: ./other.sh", Some("/p/s.json"));
-    let found = Found(Ok(vec![first(), entry("Stop", "the end", None)]));
+    let found = LoadedDetails(Ok(vec![first(), entry("Stop", "the end", None)]));
     program.send(Event::Answered(Box::new(found)));
     let shown = program.shown();
     assert!(shown.starts_with("PreToolUse(Bash)\n\ncommand: ./other.sh"), "{shown}");
@@ -61,7 +61,7 @@ fn a_failure_closes_the_page_and_says_why() {
     let mut program = Harness::open(80, 24);
     program.type_text("/diff");
     program.press("enter");
-    let failed = Found(Err("the journal cannot be read".to_owned()));
+    let failed = LoadedDetails(Err("the journal cannot be read".to_owned()));
     program.send(Event::Answered(Box::new(failed)));
     assert!(program.state.page.is_none());
     assert!(program.shown().contains("the journal cannot be read"), "{}", program.shown());

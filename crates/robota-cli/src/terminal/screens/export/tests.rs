@@ -7,7 +7,7 @@ fn the_conversation_is_shown_saved_and_copied() {
     let mut program = Harness::open(80, 24);
     program.type_text("/export");
     assert!(matches!(program.press("enter").as_slice(), [Effect::Work(_)]));
-    program.send(Event::Answered(Box::new(Found(Ok("# Talk\n\nhello".to_owned())))));
+    program.send(Event::Answered(Box::new(Exported(Ok("# Talk\n\nhello".to_owned())))));
     assert!(program.shown().starts_with("# Talk"), "{}", program.shown());
     let effects = program.press("c");
     let [Effect::Write(bytes)] = effects.as_slice() else { panic!("{effects:?}") };

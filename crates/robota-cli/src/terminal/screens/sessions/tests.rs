@@ -12,7 +12,7 @@ fn a_prompt_that_is_entered_after_a_fork_waits_for_the_fork() {
     program.press("enter");
     let (ts, event) = (Timestamp::UNIX_EPOCH, Recorded::from(Name { name: "owls".to_owned() }));
     let first = Envelope { seq: 1, epoch: 1, ts, turn: None, event, min_reader: None };
-    let found = Found(Ok(vec![SessionHead::begin("other".into(), &first)]), ts);
+    let found = LoadedSessions(Ok(vec![SessionHead::begin("other".into(), &first)]), ts);
     program.send(Event::Answered(Box::new(found)));
     let effects = program.press("ctrl+f");
     assert!(matches!(effects.as_slice(), [Effect::Switch { fork: true, .. }]), "{effects:?}");

@@ -21,7 +21,7 @@ impl Shell<'_, '_> {
     pub(super) fn forbid_mentions(&self, part: &Part, words: &[Word], found: &mut Findings) {
         let policy = self.policy;
         let reads = policy.has_read_rules();
-        let writes = !policy.lax() || policy.has_edit_rules();
+        let writes = !policy.is_bypass() || policy.has_edit_rules();
         // Without such rules nothing can be forbidden, and the files need not be looked up.
         if !reads && !writes {
             return;
@@ -119,7 +119,7 @@ impl Shell<'_, '_> {
                 found.rule(Verdict::Ask, rule, Some(file.shown()));
             }
         }
-        if !policy.lax()
+        if !policy.is_bypass()
             && let Some(name) = policy.protected_name(file)
         {
             let why = format!("it may change `{name}`, which decides what other programs run");
@@ -131,7 +131,7 @@ impl Shell<'_, '_> {
         for command in reach::commands(words, part) {
             let inner =
                 Part { words: command, cwd: part.cwd.clone(), hidden: true, ..Part::default() };
-            let seen = wrap::see(&inner);
+            let seen = wrap::unwrap_all(&inner);
             for view in &seen.views {
                 self.forbid_text(part, &view.words, found);
                 let scope = self.scope(&inner);
@@ -179,7 +179,7 @@ impl Shell<'_, '_> {
             for command in commands.iter().take(64) {
                 let inner =
                     Part { words: command.clone(), cwd: part.cwd.clone(), ..Part::default() };
-                for view in &wrap::see(&inner).views {
+                for view in &wrap::unwrap_all(&inner).views {
                     self.forbid_tail(part, &view.words, found);
                 }
             }

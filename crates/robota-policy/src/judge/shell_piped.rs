@@ -22,13 +22,16 @@ const MAX_ENTRIES: usize = 10_000;
 
 const NAME: &str = "./…";
 
+/// The files that the command before a pipe lists.
 struct Listed {
+    /// The files and folders at which the list starts.
     starts: Vec<Word>,
     /// Whether links may be among the listed files, which could lead out of the workspace.
     links: bool,
-    /// Names may be at the beginning of a line, as they are.
+    /// Whether a line may begin with the name of a start. A name that begins with a dash would be read
+    /// as an option.
     bare: bool,
-    /// So may the names of entries of folders.
+    /// Whether a line may begin with the name of an entry of a folder.
     inner: bool,
 }
 
