@@ -301,14 +301,13 @@ async fn an_address_that_a_server_requires_first_is_shown_and_the_call_sent_agai
     let servers = self::servers("", Some(&client), &[]);
     let outcome = run(&servers, "locked", json!({}), ToolContext::detached()).await;
     assert_eq!(outcome.text(), "unlocked");
-    let asked = client.asked.lock().unwrap();
     let url = "https://example.com/login?a=1".to_owned();
-    assert_eq!(
-        asked[0].kind,
-        ElicitationKind::Address { url: url.clone(), id: Some("e1".to_owned()) }
-    );
-    assert_eq!(asked[0].message, "Please log in.");
-    drop(asked);
+    {
+        let asked = client.asked.lock().unwrap();
+        let address = ElicitationKind::Address { url: url.clone(), id: Some("e1".to_owned()) };
+        assert_eq!(asked[0].kind, address);
+        assert_eq!(asked[0].message, "Please log in.");
+    }
     // Without a user, or one who refuses, the error names the address.
     let refusing = Client::new(ElicitAnswer::Decline);
     for client in [Some(&refusing), None] {

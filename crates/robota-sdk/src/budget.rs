@@ -71,7 +71,7 @@ struct Warning {
 }
 
 impl Warning {
-    fn new(turn: Option<&TurnId>, share: Share) -> Self {
+    fn new(turn: Option<&TurnId>, share: &Share) -> Self {
         let of = if turn.is_some() { " of the turn" } else { "" };
         let text = format!("the budget{of} is nearly used up: {}", share.text);
         Self { of: Warned { turn: turn.cloned(), limit: share.limit }, text }
@@ -135,7 +135,7 @@ impl BudgetGuard {
         let turns = state.turn_uses().map(|(turn, used)| (Some(turn), budget.turn, used.time));
         let warnings = std::iter::once(session).chain(turns).filter_map(|(turn, limits, used)| {
             let at = limits.time?.mul_f64(WARN_AT);
-            let warning = Warning::new(turn, limits.time_share(at.max(used))?);
+            let warning = Warning::new(turn, &limits.time_share(at.max(used))?);
             let new = !state.running.is_empty() && !state.warned.contains(&warning.of);
             new.then(|| (at.saturating_sub(used), warning))
         });
@@ -173,7 +173,7 @@ impl BudgetGuard {
             let turns = state.turn_uses().map(|(id, used)| (Some(id), budget.turn.shares(&used)));
             let near = |(turn, shares): (Option<&TurnId>, Vec<Share>)| -> Vec<Warning> {
                 let near = shares.into_iter().filter(|share| share.share >= WARN_AT);
-                near.map(|share| Warning::new(turn, share)).collect()
+                near.map(|share| Warning::new(turn, &share)).collect()
             };
             std::iter::once(session).chain(turns).flat_map(near).collect()
         };

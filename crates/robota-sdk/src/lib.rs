@@ -53,10 +53,11 @@ pub use costs::{Costs, ModelCost};
 pub use error::SdkError;
 pub use host::{HostError, HostedSession, OpenRequest, SessionHost};
 pub use interactive::{
-    ClientHooks, Conversation, CostStatus, DiffLine, Entered, ExecutionResult, InteractiveEvent,
-    InteractiveEvents, InteractiveSession, InteractiveSessionBuilder, LoadedContext, OfferedTools,
-    Prepared, PreparedPrompt, Prompt, PromptBlock, PromptQueue, QueuedPrompt, ShellRun, Spending,
-    Submission, ToolEnd, ToolState, UsageKind, UsageSnapshot, config_change,
+    BackgroundOptions, ClientHooks, Conversation, CostStatus, DiffLine, Entered, ExecutionResult,
+    InteractiveEvent, InteractiveEvents, InteractiveSession, InteractiveSessionBuilder,
+    LoadedContext, OfferedTools, Prepared, PreparedPrompt, Prompt, PromptBlock, PromptQueue,
+    QueuedPrompt, ShellRun, Spending, Submission, ToolEnd, ToolState, UsageKind, UsageSnapshot,
+    config_change,
 };
 pub use listing::{DEFAULT_OUTPUT_STYLE, ProjectListing};
 pub use mcp::{McpCallError, McpSetup, SessionMcp};

@@ -281,7 +281,8 @@ impl SessionBuilder {
         store: impl IntoArc<dyn JournalStore>,
         id: Option<SessionId>,
     ) -> Result<Session, SessionError> {
-        open::create(store.into_arc(), id, self.setup).await
+        // Boxed: callers would copy the whole state of the start.
+        Box::pin(open::create(store.into_arc(), id, self.setup)).await
     }
 
     /// Resumes a session. [`Resume`] says what happens to a turn that a crash interrupted.
@@ -308,6 +309,6 @@ impl SessionBuilder {
         resume: Resume,
         early: Option<EarlyLoad>,
     ) -> Result<Session, SessionError> {
-        open::resume(store.into_arc(), id, resume, early, self.setup).await
+        Box::pin(open::resume(store.into_arc(), id, resume, early, self.setup)).await
     }
 }

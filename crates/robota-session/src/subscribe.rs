@@ -172,7 +172,7 @@ pub async fn follow(
     filter: impl Into<EventFilter>,
 ) -> Result<Subscription, SessionError> {
     let last = store.head(session).await?.last.seq;
-    start(store, session, Source::Store, last, start_at.into(), filter.into(), None).await
+    start(store, session, Source::Store, last, start_at.into(), filter.into()).await
 }
 
 /// Follows a session that is open in this process.
@@ -207,9 +207,9 @@ async fn subscribe_with(
     retry: Option<Duration>,
 ) -> Result<Subscription, SessionError> {
     // Subscribe before reading the position, so that no event is missed in between.
-    let source = Source::Live { queue: hub.subscribe(), ended: hub.ended.clone() };
+    let source = Source::Live { queue: hub.subscribe(), ended: hub.ended.clone(), retry };
     let last = hub.status().last.map_or(0, |cursor| cursor.seq);
-    start(store, session, source, last, start_at, filter, retry).await
+    start(store, session, source, last, start_at, filter).await
 }
 
 async fn start(
@@ -219,7 +219,6 @@ async fn start(
     last: u64,
     start_at: StartAt,
     filter: EventFilter,
-    retry: Option<Duration>,
 ) -> Result<Subscription, SessionError> {
     let (at, reset) = match start_at {
         StartAt::Now => (last, None),
@@ -238,7 +237,6 @@ async fn start(
         closing: false,
         reset,
         ready: VecDeque::new(),
-        retry,
     };
     let inner = futures::stream::unfold(Some(feed), |feed| async move {
         let mut feed = feed?;
@@ -291,7 +289,12 @@ async fn resolve(
 /// How the subscription learns that there are more events.
 enum Source {
     /// The session is open in this process.
-    Live { queue: broadcast::Receiver<Arc<Envelope>>, ended: CancellationToken },
+    Live {
+        queue: broadcast::Receiver<Arc<Envelope>>,
+        ended: CancellationToken,
+        /// The delay before the next failed read is retried; none does not retry.
+        retry: Option<Duration>,
+    },
     /// The store notices what another process appends.
     Store,
 }
@@ -311,8 +314,6 @@ struct Feed {
     closing: bool,
     reset: Option<SubscriptionItem>,
     ready: VecDeque<Arc<Envelope>>,
-    /// The delay before the next failed read is retried; none does not retry.
-    retry: Option<Duration>,
 }
 
 impl Feed {
@@ -321,15 +322,15 @@ impl Feed {
     /// # Errors
     /// The error of the read, if it is not retried.
     async fn wait_to_retry(&mut self, error: JournalError) -> Result<(), JournalError> {
-        let (Some(delay), Source::Live { ended, .. }) = (self.retry, &self.source) else {
+        let Source::Live { ended, retry: Some(delay), .. } = &mut self.source else {
             return Err(error);
         };
         if !error.retryable() || ended.is_cancelled() {
             return Err(error);
         }
         tracing::warn!(%error, ?delay, "a subscription could not read the journal and tries again");
-        let _ = tokio::time::timeout(delay, ended.cancelled()).await;
-        self.retry = Some((delay * 2).min(READ_RETRY_MAX));
+        let _ = tokio::time::timeout(*delay, ended.cancelled()).await;
+        *delay = (*delay * 2).min(READ_RETRY_MAX);
         Ok(())
     }
 
@@ -370,7 +371,9 @@ impl Feed {
                         Err(error) => return Some(Err(error.into())),
                     },
                     Ok(page) => {
-                        self.retry = self.retry.map(|_| READ_RETRY_MIN);
+                        if let Source::Live { retry: Some(delay), .. } = &mut self.source {
+                            *delay = READ_RETRY_MIN;
+                        }
                         self.behind = page.len() == PAGE;
                         self.ready.extend(page.into_iter().map(Arc::new));
                     }
@@ -386,7 +389,7 @@ impl Feed {
                 return None;
             }
             match &mut self.source {
-                Source::Live { queue, ended } => tokio::select! {
+                Source::Live { queue, ended, .. } => tokio::select! {
                     biased;
                     published = queue.recv() => match published {
                         // Read from the journal already: the queue was subscribed to before the

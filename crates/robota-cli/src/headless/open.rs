@@ -10,8 +10,8 @@ use robota_core::hook::{HookContext, HookEffort, HookEvent};
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::message::Message;
 use robota_sdk::{
-    AgentOptions, CommandInfo, CommandOrigin, InteractiveSession, SdkError, SelectedSession,
-    SessionTranscript,
+    AgentOptions, BackgroundOptions, CommandInfo, CommandOrigin, InteractiveSession, SdkError,
+    SelectedSession, SessionTranscript,
 };
 use robota_session::{
     Approvals, Callbacks, EventFilter, Session, SessionError, StartAt, SubscriptionItem,
@@ -95,9 +95,12 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         .max_rounds(args.max_turns)
         .budget(options.limits)
         .first_hooks(BudgetHooks(requests.meter.clone()))
-        .task_logs(!args.session.no_session_persistence)
         // A run with one prompt ends with it.
-        .schedules(options.stream_input)
+        .background(BackgroundOptions {
+            task_logs: !args.session.no_session_persistence,
+            schedules: options.stream_input,
+            ..BackgroundOptions::default()
+        })
         .on_notice(|notice| print_notice(&notice))
         .callbacks(Callbacks::new().on_event(Arc::new(move |event| {
             meter.observe(event);

@@ -117,6 +117,9 @@ fn check_lines(home: &Home, sdk: Sdk, case: &str) {
         let temporary = home.path("").display().to_string();
         let file = format!("{RECORDED}/{}-{case}.jsonl", format!("{sdk:?}").to_lowercase());
         let text = lines.join("\n").replace(&temporary, "/TEMP/") + "\n";
+        // Messages name the folders of this machine.
+        let path = std::env::var("PATH").unwrap_or_default();
+        let text = text.replace(&path, "/usr/bin:/bin");
         std::fs::write(file, text).unwrap();
     }
 }

@@ -25,8 +25,8 @@ const PATH_FIELDS: [&str; 3] = ["file_path", "notebook_path", "path"];
 /// use robota_core::hook::absolute_paths;
 ///
 /// let mut input = serde_json::json!({"file_path": "src/../README.md"});
-/// absolute_paths("Read", &mut input, Path::new("/work"), None);
-/// assert_eq!(input["file_path"], "/work/README.md");
+/// absolute_paths("Read", &mut input, Path::new("/project"), None);
+/// assert_eq!(input["file_path"], "/project/README.md");
 /// ```
 pub fn absolute_paths(tool: &str, input: &mut Value, cwd: &Path, paths: Option<&dyn Paths>) {
     let Value::Object(fields) = input else { return };

@@ -88,7 +88,7 @@ fn large_schemas_lose_descriptions_and_huge_ones_are_refused() {
 }
 
 /// Returns 900 properties that refer to one definition.
-fn referring(definition: Value) -> Value {
+fn referring(definition: &Value) -> Value {
     let each = (0..900).map(|number| (format!("p{number}"), json!({"$ref": "#/$defs/x"})));
     let properties: Map<_, _> = each.collect();
     json!({"type": "object", "properties": properties, "$defs": {"x": definition}})
@@ -109,11 +109,11 @@ fn references_to_a_long_text_do_not_multiply_it() {
         json!({"required": [long]}),
         json!({"anyOf": vec![json!(true); 100_000]}),
     ] {
-        let error = for_models(&referring(definition)).unwrap_err();
+        let error = for_models(&referring(&definition)).unwrap_err();
         assert!(error.contains("more than 262144 bytes"), "{error}");
     }
     // Descriptions are left out before the schema counts as too large.
-    let found = projected(referring(json!({"type": "string", "description": long})));
+    let found = projected(referring(&json!({"type": "string", "description": long})));
     assert_eq!(found["properties"]["p7"], json!({"type": "string"}));
 }
 

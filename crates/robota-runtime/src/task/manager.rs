@@ -140,7 +140,7 @@ impl CancelOnDrop {
         Self(Some((manager.clone(), tasks)))
     }
 
-    /// Adds a task.
+    /// Cancels this task, too, when the guard is dropped.
     pub fn push(&mut self, task: TaskId) {
         if let Some((_, tasks)) = &mut self.0 {
             tasks.push(task);

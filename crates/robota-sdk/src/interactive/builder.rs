@@ -29,6 +29,34 @@ pub(super) const QUEUE_LIMIT: usize = 1;
 
 type NoticeHandler = Arc<dyn Fn(Notice) + Send + Sync>;
 
+/// Says how a session runs work beside the conversation.
+///
+/// ```
+/// use robota_sdk::BackgroundOptions;
+///
+/// // For a program that answers one prompt and ends.
+/// let background = BackgroundOptions { schedules: false, ..BackgroundOptions::default() };
+/// # let _ = background;
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BackgroundOptions {
+    /// Writes the text of background tasks to files in `.robota/tasks` of the folder. The default keeps
+    /// it in memory, unless the session is stored in the folder too.
+    pub task_logs: bool,
+    /// Offers the tool BackgroundProcess, another name for Bash with `run_in_background`. The default is
+    /// false.
+    pub process_tool: bool,
+    /// Lets the [schedules](robota_runtime::SessionSchedules) of the session fire while it is open. The
+    /// default is true.
+    pub schedules: bool,
+}
+
+impl Default for BackgroundOptions {
+    fn default() -> Self {
+        Self { task_logs: false, process_tool: false, schedules: true }
+    }
+}
+
 /// Builds an [`InteractiveSession`].
 ///
 /// ```
@@ -71,9 +99,7 @@ pub struct InteractiveSessionBuilder {
     pub(super) open: OpenSessions,
     pub(super) mcp: McpSetup,
     pub(super) agents: AgentOptions,
-    pub(super) task_logs: bool,
-    pub(super) background_process: bool,
-    pub(super) schedules: bool,
+    pub(super) background: BackgroundOptions,
     pub(super) required: Vec<SessionPart>,
 }
 
@@ -117,9 +143,7 @@ impl InteractiveSessionBuilder {
             open: OpenSessions::default(),
             mcp: McpSetup::default(),
             agents: AgentOptions::default(),
-            task_logs: false,
-            background_process: false,
-            schedules: true,
+            background: BackgroundOptions::default(),
             required: Vec::new(),
         }
     }
@@ -131,23 +155,9 @@ impl InteractiveSessionBuilder {
         self
     }
 
-    /// Writes the text of background tasks to files in `.robota/tasks` of the folder. The default keeps
-    /// it in memory, unless the session is stored in the folder too.
-    pub fn task_logs(mut self, in_files: bool) -> Self {
-        self.task_logs = in_files;
-        self
-    }
-
-    /// Offers the tool BackgroundProcess, another name for Bash with `run_in_background`.
-    pub fn background_process(mut self, offered: bool) -> Self {
-        self.background_process = offered;
-        self
-    }
-
-    /// Sets whether the [schedules](robota_runtime::SessionSchedules) of the session fire while it is
-    /// open. The default is true; a program that answers one prompt and ends sets false.
-    pub fn schedules(mut self, fire: bool) -> Self {
-        self.schedules = fire;
+    /// Sets how the session runs work beside the conversation.
+    pub fn background(mut self, background: BackgroundOptions) -> Self {
+        self.background = background;
         self
     }
 
@@ -325,8 +335,8 @@ impl InteractiveSessionBuilder {
         for part in std::mem::take(&mut self.required) {
             match part {
                 SessionPart::Agents => self.agents.tool = true,
-                SessionPart::BackgroundProcess => self.background_process = true,
-                SessionPart::Schedules => self.schedules = true,
+                SessionPart::BackgroundProcess => self.background.process_tool = true,
+                SessionPart::Schedules => self.background.schedules = true,
             }
         }
     }

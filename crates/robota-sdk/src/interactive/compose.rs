@@ -64,7 +64,7 @@ impl InteractiveSessionBuilder {
             Some(store) => store,
             None => {
                 // The session is stored in the folder, so the logs of its tasks may be there too.
-                self.task_logs = true;
+                self.background.task_logs = true;
                 self.default_store().await?
             }
         };
@@ -226,7 +226,7 @@ impl InteractiveSessionBuilder {
             parts: Arc::new(agent_parts),
             hooks: settings_hooks.clone(),
             files,
-            log_files: self.task_logs,
+            log_files: self.background.task_logs,
             new: NewManagers::default(),
         };
         let manager = runtime.manager(selected.id());
@@ -249,7 +249,7 @@ impl InteractiveSessionBuilder {
         let crash_cleanup = processes::crash_cleanup(&cwd);
         let (tools, todos) = (Arc::new(OnceLock::new()), Arc::new(OnceLock::new()));
         let (queue_limit, commands) = (self.queue_limit, self.commands.clone());
-        let runs_schedules = self.schedules;
+        let runs_schedules = self.background.schedules;
         let open = self.open.clone();
         let name = self.name.take();
         let (hints, rule_sink) = (self.hints.take(), self.rule_sink.take());
@@ -446,7 +446,7 @@ impl InteractiveSessionBuilder {
         let project = self.project;
         let choice = ToolChoice { more: std::mem::take(&mut self.tools), ..choice };
         let (commands, open) = (self.commands, self.open);
-        let (agent_tool, process_tool) = (self.agents.tool, self.background_process);
+        let (agent_tool, process_tool) = (self.agents.tool, self.background.process_tool);
         let plans = can_approve.then(|| open.clone());
         let tools = move |session: &ToolScope| {
             let manager = runtime.of_new(&session.session);

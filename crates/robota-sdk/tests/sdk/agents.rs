@@ -9,8 +9,8 @@ use robota_core::journal::{JournalStore as _, SessionFilter};
 use robota_core::permission::Mode;
 use robota_core::task::{TaskChange, TaskErrorCategory, TaskStatus};
 use robota_sdk::{
-    AgentOptions, AgentPermissions, CommandResult, Entered, InteractiveEvent, InteractiveSession,
-    SessionChoice,
+    AgentOptions, AgentPermissions, BackgroundOptions, CommandResult, Entered, InteractiveEvent,
+    InteractiveSession, SessionChoice,
 };
 use robota_session::{Approvals, StartAt, approver_fn};
 
@@ -442,7 +442,7 @@ async fn run_07_background_process_returns_at_once() {
     let session = scene
         .builder()
         .mode(Mode::BypassPermissions)
-        .background_process(true)
+        .background(BackgroundOptions { process_tool: true, ..Default::default() })
         .open()
         .await
         .unwrap();

@@ -5,8 +5,8 @@ use robota_core::permission::Mode;
 use robota_core::task::{GroupChange, TaskChange, TaskMode, TaskStatus};
 use robota_core::tool::{ToolContext, ToolOutcome};
 use robota_sdk::{
-    AgentOptions, AgentProgram, AgentRun, AgentWork, CommandResult, InteractiveEvent,
-    InteractiveSession, Isolation, TaskEvent, TaskManagerError,
+    AgentOptions, AgentProgram, AgentRun, AgentWork, BackgroundOptions, CommandResult,
+    InteractiveEvent, InteractiveSession, Isolation, TaskEvent, TaskManagerError,
 };
 use robota_session::StartAt;
 use robota_tools::{AgentKind, TaskRequest, TaskRunner};
@@ -295,7 +295,12 @@ async fn run_04_the_handle_of_an_agent_has_its_ids_paths_and_result() {
         "- {steps: [{text: Looked.}, {stall: {gate: held}}]}\n- Also at the tests.\n- Once more.\n\
          - {steps: [{stall: {gate: never}}]}\n",
     );
-    let session = scene.builder().task_logs(true).open().await.unwrap();
+    let session = scene
+        .builder()
+        .background(BackgroundOptions { task_logs: true, ..Default::default() })
+        .open()
+        .await
+        .unwrap();
     let agents = session.agent_runs().unwrap();
     let agent = agents.start(explore("Where is it?"), TaskMode::Background, None).await.unwrap();
     scene.provider.reached("held").await;

@@ -9,8 +9,8 @@ use robota_core::journal::{JournalError, JournalStore};
 use robota_core::permission::Mode;
 use robota_core::sandbox::SandboxLevel;
 use robota_sdk::{
-    AgentOptions, ClientHooks, InteractiveEvents, InteractiveSession, McpSetup, Notice, SdkError,
-    SelectedSession, store,
+    AgentOptions, BackgroundOptions, ClientHooks, InteractiveEvents, InteractiveSession, McpSetup,
+    Notice, SdkError, SelectedSession, store,
 };
 use robota_session::{Approvals, Callbacks, SessionError, StartAt};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -109,7 +109,10 @@ pub(super) async fn open(
         .approvals(Approvals::Handler(Arc::new(questions)))
         .questions(Arc::new(choices.clone()))
         .agents(agents)
-        .task_logs(!sessions.no_session_persistence)
+        .background(BackgroundOptions {
+            task_logs: !sessions.no_session_persistence,
+            ..BackgroundOptions::default()
+        })
         .mcp(mcp)
         .queue_limit(100)
         .rule_sink(Arc::new(SavedRules::new(setup.clone())) as Arc<dyn RuleSink>)

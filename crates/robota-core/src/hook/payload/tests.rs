@@ -7,7 +7,7 @@ fn context() -> HookContext {
         transcript_path: Some("/t.jsonl".to_owned()),
         permission_mode: Some(Mode::AcceptEdits),
         effort: Some(HookEffort { level: "high".to_owned() }),
-        ..HookContext::new("s", "/work")
+        ..HookContext::new("s", "/project")
     }
 }
 
@@ -223,7 +223,7 @@ fn core_22_each_event_sends_its_fields_and_those_of_the_session() {
     assert_eq!(events, HookEvent::ALL);
     for (data, fields, target) in samples {
         let mut expected = json!({
-            "session_id": "s", "transcript_path": "/t.jsonl", "cwd": "/work",
+            "session_id": "s", "transcript_path": "/t.jsonl", "cwd": "/project",
             "permission_mode": "acceptEdits", "effort": {"level": "high"}, "hook_event_name": data.event().name(),
         });
         for (name, value) in fields.as_object().unwrap() {
@@ -242,7 +242,7 @@ fn core_22_the_response_has_the_fields_that_scripts_for_claude_code_read() {
         let tool_use = ToolUse::new("c".into(), "id", tool, ToolInput::Json(input));
         let input = HookInput::PostToolUse { tool_use, outcome, duration_ms: None };
         let mut data = HookData::from(&input);
-        data.make_paths_absolute(std::path::Path::new("/work"), None);
+        data.make_paths_absolute(std::path::Path::new("/project"), None);
         data.to_json(&context())["tool_response"].clone()
     };
     let ls = json!({"command": "ls"});
@@ -252,7 +252,7 @@ fn core_22_the_response_has_the_fields_that_scripts_for_claude_code_read() {
     let nothing = ToolOutcome::ok("[no output]\n").with_metadata("output_bytes", 0);
     assert_eq!(response("Bash", ls, nothing)["stdout"], "");
     let write = response("Write", json!({"file_path": "a.rs"}), ToolOutcome::ok("Wrote it."));
-    assert_eq!((&write["filePath"], &write["success"]), (&json!("/work/a.rs"), &json!(true)));
+    assert_eq!((&write["filePath"], &write["success"]), (&json!("/project/a.rs"), &json!(true)));
 }
 
 #[test]

@@ -297,7 +297,7 @@ fn block(reason: &str) -> PromptDecision {
 /// Returns the text of the input on which the hooks run.
 fn prompted(run: &mut Run) -> String {
     let HookInput::UserPromptSubmit { content } = run.hook() else { panic!("another hook") };
-    crate::message::Message::user(&crate::ids::CountingIds::default(), content.clone()).text()
+    crate::message::Message::user(&crate::ids::CountingIds::default(), content).text()
 }
 
 #[test]

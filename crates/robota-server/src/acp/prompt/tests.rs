@@ -14,7 +14,7 @@ fn texts(input: PromptInput) -> Vec<String> {
     let text = |block: PromptBlock| {
         let typed = matches!(block, PromptBlock::Typed(_));
         let text = match block.into_block() {
-            Block::Text(text) => text.text.clone(),
+            Block::Text(text) => text.text,
             Block::Image(image) => format!("{} {}", image.media_type, image.blob.bytes),
             other => panic!("{other:?}"),
         };
