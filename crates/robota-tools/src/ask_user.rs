@@ -138,6 +138,10 @@ impl<T: QuestionHandler + ?Sized> QuestionHandler for Arc<T> {
     async fn ask(&self, question: &UserQuestion) -> Option<String> {
         (**self).ask(question).await
     }
+
+    async fn ask_all(&self, call: &CallId, questions: &[UserQuestion]) -> Answers {
+        (**self).ask_all(call, questions).await
+    }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
