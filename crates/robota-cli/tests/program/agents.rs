@@ -34,6 +34,7 @@ async fn sdk_15_an_agent_of_the_command_line_works_and_is_reported_in_lines() {
     let scenario = Scenario::default()
         .then(Reply::new().tool("Task", task))
         .then(Reply::new().tool("Read", json!({"file_path": "notes.txt"})))
+        .then(Reply::new().tool("Read", json!({"file_path": "notes.txt", "offset": 1})))
         .then("It says hello world.")
         .then("All done.");
     let agents = agents.to_string();
@@ -47,15 +48,17 @@ async fn sdk_15_an_agent_of_the_command_line_works_and_is_reported_in_lines() {
         (&json!("read"), &json!("local_agent"))
     );
     assert!(started["tool_use_id"].is_string(), "{started}");
-    let progress = of(&lines, "task_progress")[0];
+    let [_, progress] = of(&lines, "task_progress")[..] else { panic!("{lines:?}") };
     assert_eq!(progress["last_tool_name"], "Read");
-    // The answer with the call has been counted.
+    assert_eq!(progress["usage"]["tool_uses"], 2);
+    // The answer with the first call has been counted. That with the second may still be streamed: a
+    // call that only reads starts at once.
     assert!(progress["usage"]["total_tokens"].as_u64() > Some(0), "{progress}");
     // The agent's calls are lines of their own, between the call that started it and its result.
     let agent_lines: Vec<_> =
         lines.iter().filter(|line| line["parent_tool_use_id"] == started["tool_use_id"]).collect();
     let block = |line: &Value| line["message"]["content"][0].clone();
-    let [call, read] = agent_lines[..] else { panic!("{agent_lines:?}") };
+    let [call, read, _, _] = agent_lines[..] else { panic!("{agent_lines:?}") };
     assert_eq!((&call["type"], &block(call)["name"]), (&json!("assistant"), &json!("Read")));
     assert_eq!((&read["type"], &block(read)["type"]), (&json!("user"), &json!("tool_result")));
     assert_eq!(block(read)["tool_use_id"], block(call)["id"]);
@@ -65,7 +68,7 @@ async fn sdk_15_an_agent_of_the_command_line_works_and_is_reported_in_lines() {
     let output = &lines[answered]["tool_use_result"];
     assert_eq!((&output["status"], &output["agentType"]), (&json!("completed"), &json!("reader")));
     assert_eq!(output["content"][0]["text"], "It says hello world.");
-    assert_eq!(output["totalToolUseCount"], 1);
+    assert_eq!(output["totalToolUseCount"], 2);
     assert!(output["totalTokens"].as_u64() > Some(0), "{output}");
     let ended = of(&lines, "task_notification")[0];
     assert_eq!((&ended["status"], &ended["task_id"]), (&json!("completed"), &started["task_id"]));
