@@ -1,6 +1,7 @@
 //! `JournalStore` for files: runs the blocking file operations outside the async threads.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use robota_core::blob::Blobs;
 use robota_core::event::{Cursor, Durability, Envelope};
@@ -15,7 +16,13 @@ use super::writer::Writer;
 use super::{FileStore, Files};
 
 /// How often a waiting reader checks the length of the journal.
-const POLL: std::time::Duration = std::time::Duration::from_millis(100);
+const POLL: Duration = Duration::from_millis(100);
+
+/// A short append that takes longer shows that the disk is busy, because it only copies into memory.
+const SLOW: Duration = Duration::from_millis(2);
+
+/// This many appends are given to blocking threads after a slow one.
+const APPENDS_AFTER_SLOW: u32 = 256;
 
 impl FileStore {
     /// Runs blocking work on the store's files in a blocking thread.
@@ -166,16 +173,43 @@ struct FileJournal {
     /// finishes before the next one starts.
     writer: Arc<Mutex<Writer>>,
     open_files: Arc<OpenFiles>,
+    /// The number of appends that are given to blocking threads although they are short.
+    after_slow: u32,
 }
 
 impl FileJournal {
-    /// Blocks, because it may have to close a file of another session.
     fn boxed(files: &Files, writer: Writer) -> Box<dyn Journal> {
+        Box::new(Self::new(files, writer))
+    }
+
+    /// Blocks, because it may have to close a file of another session.
+    fn new(files: &Files, writer: Writer) -> Self {
         let is_open = writer.has_open_file();
         let writer = Arc::new(Mutex::new(writer));
         let open_files = Arc::clone(&files.open_files);
         open_files.note(&writer, is_open);
-        Box::new(Self { writer, open_files })
+        Self { writer, open_files, after_slow: 0 }
+    }
+
+    /// Does a short append on the thread of the caller, unless the disk is busy. To hand a write of some
+    /// microseconds to another thread and wait for it takes ten times as long as the write.
+    fn append_here(
+        &mut self,
+        events: &[Arc<Envelope>],
+        durability: Durability,
+    ) -> Option<Result<(), JournalError>> {
+        if self.after_slow > 0 {
+            self.after_slow -= 1;
+            return None;
+        }
+        // An append whose caller dropped its future may still run in a blocking thread.
+        let mut writer = self.writer.try_lock().ok()?;
+        let begin = Instant::now();
+        let appended = writer.append_short(events, durability)?;
+        if begin.elapsed() > SLOW {
+            self.after_slow = APPENDS_AFTER_SLOW;
+        }
+        Some(appended)
     }
 }
 
@@ -186,6 +220,9 @@ impl Journal for FileJournal {
         events: &[Arc<Envelope>],
         durability: Durability,
     ) -> Result<(), JournalError> {
+        if let Some(appended) = self.append_here(events, durability) {
+            return appended;
+        }
         let (writer, open_files) = (Arc::clone(&self.writer), Arc::clone(&self.open_files));
         let events = events.to_vec();
         run_blocking("the journal", move || {
@@ -215,3 +252,6 @@ pub(super) async fn run_blocking<T: Send + 'static>(
         Err(error) => Err(JournalError::io("complete the operation on", place, error)),
     }
 }
+
+#[cfg(test)]
+mod tests;

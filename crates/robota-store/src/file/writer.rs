@@ -1,4 +1,5 @@
-//! Appends events. All of it blocks; [`super::journal_store`] runs it in blocking threads.
+//! Appends events. All of it blocks; [`super::journal_store`] runs it in blocking threads, except for
+//! short writes without a sync.
 
 use std::io;
 use std::path::PathBuf;
@@ -26,6 +27,28 @@ const INDEX_EVERY: u64 = 256;
 
 /// The approximate number of bytes between two head records: a fork folds at most that much.
 const HEAD_RECORD_EVERY: u64 = 16 * 1024;
+
+/// At most this many bytes are written by [`Writer::append_short`].
+const SHORT_WRITE: usize = 64 * 1024;
+
+/// Events as they are written.
+struct Lines {
+    bytes: Vec<u8>,
+    /// Where each line starts in `bytes`.
+    starts: Vec<u64>,
+}
+
+impl Lines {
+    /// Encodes all events: one that cannot be encoded must not leave the others on disk.
+    fn of(events: &[Arc<Envelope>]) -> Result<Self, JournalError> {
+        let (mut bytes, mut starts) = (Vec::new(), Vec::with_capacity(events.len()));
+        for event in events {
+            starts.push(bytes.len() as u64);
+            event.encode(&mut bytes).map_err(|error| JournalError::unencodable(event, &error))?;
+        }
+        Ok(Self { bytes, starts })
+    }
+}
 
 /// The segment that is appended to.
 struct SegmentWriter {
@@ -185,31 +208,55 @@ impl Writer {
         let skip = repeated(&self.session, order, events.iter().map(|event| &**event))?;
         self.check_repeated(order, &events[..skip])?;
         let events = &events[skip..];
-        let mut lines = Vec::new();
-        let mut starts = Vec::with_capacity(events.len());
-        for event in events {
-            starts.push(lines.len() as u64);
-            // All events are encoded before the first byte is written: one that cannot be encoded
-            // must not leave the others on disk.
-            event.encode(&mut lines).map_err(|error| JournalError::unencodable(event, &error))?;
-        }
+        let lines = Lines::of(events)?;
         if let Some(first) = events.first() {
             self.ensure_segment(first.seq)?;
         }
-        let waits = self.files.level.waits(durability);
         if events.is_empty() && !self.has_open_file() {
             // Everything is synced.
             return Ok(());
         }
         self.open_file()?;
+        self.write(events, &lines, durability)
+    }
+
+    /// Appends like [`Writer::append`] if that needs no sync and no other file: if it only copies
+    /// a few kilobytes into the page cache. Otherwise, also for events that [`Writer::append`] refuses,
+    /// does nothing and returns none.
+    pub(super) fn append_short(
+        &mut self,
+        events: &[Arc<Envelope>],
+        durability: Durability,
+    ) -> Option<Result<(), JournalError>> {
+        let (head, open) = (self.head.as_ref()?, self.open.as_ref()?);
+        let has_room = open.tail.is_some() && open.len < self.files.segment_bytes;
+        let syncs = durability == Durability::Synced || self.files.level.waits(durability);
+        let is_whole = self.identity.is_some() && self.broken.is_none();
+        let new =
+            repeated(&self.session, Order::After(head.last), events.iter().map(|event| &**event));
+        if events.is_empty() || syncs || !has_room || !is_whole || !matches!(new, Ok(0)) {
+            return None;
+        }
+        let lines = Lines::of(events).ok()?;
+        (lines.bytes.len() <= SHORT_WRITE).then(|| self.write(events, &lines, durability))
+    }
+
+    /// Writes encoded events to the open file, and syncs them if `durability` requires it.
+    fn write(
+        &mut self,
+        events: &[Arc<Envelope>],
+        lines: &Lines,
+        durability: Durability,
+    ) -> Result<(), JournalError> {
+        let waits = self.files.level.waits(durability);
         let Some(SegmentWriter { tail: Some(tail), len, .. }) = &mut self.open else {
             return Ok(());
         };
         let before = *len;
         failpoint!("store.append.before_write");
         // One write for all lines, so that a crash cuts at most the last of them.
-        // Cut back at once: a later append must not follow half a line.
-        if let Err(error) = tail.write(&lines) {
+        if let Err(error) = tail.write(&lines.bytes) {
+            // Cut back at once: a later append must not follow half a line.
             let undone = tail.truncate(before);
             return Err(self.failed("write", &error, undone));
         }
@@ -218,7 +265,7 @@ impl Writer {
             return Err(self.undo(before, error));
         }
         failpoint!("store.append.after_sync");
-        self.update_head(events, &starts, before, lines.len() as u64, waits);
+        self.update_head(events, &lines.starts, before, lines.bytes.len() as u64, waits);
         // With a level that never waits, nothing is lost by closing the file either.
         if waits || durability == Durability::Synced {
             self.drop_file();
