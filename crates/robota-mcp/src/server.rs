@@ -9,6 +9,7 @@ mod events;
 mod handler;
 mod host;
 mod http;
+mod keep_alive;
 mod rounds;
 mod subscriptions;
 
@@ -229,7 +230,7 @@ where
 {
     // One host knows all its calls, so that nothing has to be secret.
     let rounds = rounds::Rounds::new(Arc::new(CountingIds::default()));
-    let handler = handler::Handler::new(info, served, rounds);
+    let handler = handler::Handler::new(info, served, rounds, keep_alive::KeepAlive::default());
     let started = handler.serve_with_ct(transport, stop.clone()).await;
     let service = match started {
         Ok(service) => service,

@@ -23,6 +23,7 @@ use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::host::Asks;
+use super::keep_alive::KeepAlive;
 use super::rounds::{Rounds, RunningCall};
 use super::subscriptions::{Changed, Choices, next};
 use super::{
@@ -37,11 +38,17 @@ pub struct Handler {
     served: Served,
     choices: Arc<Choices>,
     rounds: Rounds,
+    keep_alive: KeepAlive,
 }
 
 impl Handler {
-    pub(super) fn new(info: ServerInfo, served: Served, rounds: Rounds) -> Self {
-        Self { info, served, choices: Arc::default(), rounds }
+    pub(super) fn new(
+        info: ServerInfo,
+        served: Served,
+        rounds: Rounds,
+        keep_alive: KeepAlive,
+    ) -> Self {
+        Self { info, served, choices: Arc::default(), rounds, keep_alive }
     }
 
     /// Runs a call of a host that takes no requests of a server.
@@ -149,7 +156,8 @@ impl ServerHandler for Handler {
                 Asks::Requests,
             ),
         };
-        Ok(result(self.served.tools.call(call).await).into())
+        let called = self.served.tools.call(call);
+        Ok(result(self.keep_alive.during(&context.extensions, called).await).into())
     }
 
     async fn list_resources(

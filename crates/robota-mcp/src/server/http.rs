@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::events::Events;
 use super::handler::Handler;
+use super::keep_alive::KeepAlive;
 use super::rounds::Rounds;
 use super::{Served, ServerInfo};
 
@@ -31,15 +32,27 @@ pub struct HttpOptions {
 
 /// Returns the service that answers HTTP requests.
 pub fn http_service(info: ServerInfo, served: Served, options: HttpOptions) -> HttpService {
+    service(info, served, options, StreamableHttpServerConfig::default())
+}
+
+pub(super) fn service(
+    info: ServerInfo,
+    served: Served,
+    options: HttpOptions,
+    config: StreamableHttpServerConfig,
+) -> HttpService {
     let rounds = Rounds::new(options.ids.clone());
     let sessions =
         LocalSessionManager::default().with_event_store(Arc::new(Events::new(options.ids)));
-    let config = StreamableHttpServerConfig::default()
+    let sessions = Arc::new(sessions);
+    let keep_alive = KeepAlive::new(sessions.clone());
+    let config = config
         .with_allowed_hosts(options.hosts)
         .with_allowed_origins(options.origins)
         .enforce_origin_validation()
         .with_cancellation_token(options.stop);
     // Each session of a client has choices of its own.
-    let handler = move || Ok(Handler::new(info.clone(), served.clone(), rounds.clone()));
-    StreamableHttpService::new(handler, Arc::new(sessions), config)
+    let handler =
+        move || Ok(Handler::new(info.clone(), served.clone(), rounds.clone(), keep_alive.clone()));
+    StreamableHttpService::new(handler, sessions, config)
 }
