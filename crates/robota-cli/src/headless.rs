@@ -5,6 +5,7 @@
 //! inputs, [`requests`] answers the host, and [`host`] asks it.
 
 mod answer_stream;
+mod background;
 mod blocks;
 mod choose;
 mod compactions;
@@ -250,17 +251,16 @@ pub(crate) async fn run(args: PrintArgs, known: &OnceCell<SessionId>) -> anyhow:
     }
     let exit = if args.init_only { Ok(Exit::Ok) } else { drive.run(first).await };
     let reason = if cancel.exit().is_some() { "interrupted" } else { "other" };
-    let running = drive.running_tasks();
+    let mut stopped = drive.background.take_stopped();
+    stopped.extend(drive.running_tasks());
     // The turn is recorded by now, so a store that fails here is reported but not an error of the
     // run.
     if let Err(error) = opened.session.shutdown(reason).await {
         output::error(&error.to_string());
     }
-    drive.print_hooks();
-    // Tasks that still ran were stopped: hosts receive the end of each.
-    drive.print_tasks();
-    if !running.is_empty() {
-        let text = format!("robota: stopped with the session: {}", running.join(", "));
+    drive.print_end();
+    if !stopped.is_empty() {
+        let text = format!("robota: stopped with the session: {}", stopped.join(", "));
         output::note(&text);
     }
     drop((drive, opened.session, session));

@@ -7,7 +7,6 @@ use robota_core::ids::{CallId, InputId, RandomIds, TurnId};
 use robota_core::journal::JournalError;
 use robota_core::message::{Block, Message};
 use robota_core::redact::Redactor;
-use robota_core::task::TaskMode;
 use robota_sdk::{ClientHooks, InteractiveSession, TaskEvent};
 use robota_session::{Chat, ChatEnd, EventFilter, SendOptions, SessionError, SessionEvent};
 use serde_json::{Map, Value, json};
@@ -15,11 +14,12 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use super::background::{Background, next_task};
 use super::blocks;
 use super::compactions::Compactions;
 use super::decisions::HostCommand;
 use super::describe::FOR_TERMINALS;
-use super::hook_lines::{self, HookChange};
+use super::hook_lines::HookChange;
 use super::input::{ControlInput, FromHost, UserInput};
 use super::loaded::LoadedBlobs;
 use super::mcp;
@@ -94,6 +94,8 @@ pub(crate) struct Drive {
     pub(crate) after_turn: Vec<ControlInput>,
     /// Messages that are added to the conversation when no turn runs.
     pub(crate) injected: Vec<JoinHandle<()>>,
+    /// What hosts still have to learn about tasks in the background, and about the end of the run.
+    pub(crate) background: Background,
 }
 
 /// An input that a schedule sent.
@@ -162,7 +164,8 @@ enum Next {
     Command(HostCommand),
     Event(Option<Result<SessionEvent, SessionError>>),
     Hook(HookChange),
-    Task(Box<TaskEvent>),
+    /// Something that happened to a task; none if some of it was lost.
+    Task(Option<Box<TaskEvent>>),
     Scheduled(ScheduledInput),
     Host(Option<FromHost>),
     Empty,
@@ -181,6 +184,7 @@ impl Drive {
             }
             FirstInput::Message(message) => self.on_message(message, &mut progress).await?,
         }
+        self.print_idle(&progress);
         while !(progress.inputs.0.is_empty() && (self.from_host.is_none() || progress.stopping)) {
             match self.next(&mut progress).await {
                 Next::Signal | Next::OutputClosed => {
@@ -192,7 +196,11 @@ impl Drive {
                 Next::Command(command) => self.on_command(command).await,
                 Next::Event(Some(event)) => self.on_event(&event?, &mut progress).await,
                 Next::Hook(change) => self.print_hook(&change),
-                Next::Task(event) => self.projection.on_task(&event),
+                Next::Task(event) => {
+                    if let Some(event) = event {
+                        self.projection.on_task(&event);
+                    }
+                }
                 Next::Scheduled(input) => self.follow(input, &mut progress).await?,
                 Next::Event(None) => self.on_chat_end(&mut progress).await?,
                 Next::Idle => {
@@ -229,6 +237,7 @@ impl Drive {
                     self.requests.handle(request).await;
                 }
             }
+            self.print_idle(&progress);
         }
         for injected in self.injected.drain(..) {
             let _ = injected.await;
@@ -581,9 +590,7 @@ impl Drive {
             },
             _ => {}
         }
-        if progress.inputs.0.is_empty() {
-            self.writer.state(SessionStateText::Idle);
-        }
+        self.background.owes_idle |= progress.inputs.0.is_empty();
         Ok(())
     }
 
@@ -621,38 +628,6 @@ impl Drive {
         });
     }
 
-    /// Prints what hooks did so far.
-    pub(crate) fn print_hooks(&mut self) {
-        while let Ok(change) = self.hook_changes.try_recv() {
-            self.print_hook(&change);
-        }
-    }
-
-    fn print_hook(&self, change: &HookChange) {
-        hook_lines::print(change, &self.writer, &self.redactor);
-    }
-
-    /// Prints what happened to tasks so far.
-    pub(super) fn print_tasks(&mut self) {
-        use broadcast::error::TryRecvError;
-        while let Some(next) = self.tasks.as_mut().map(broadcast::Receiver::try_recv) {
-            match next {
-                Ok(event) => self.projection.on_task(&event),
-                Err(TryRecvError::Lagged(_)) => {}
-                Err(TryRecvError::Empty | TryRecvError::Closed) => return,
-            }
-        }
-    }
-
-    /// Returns the background tasks that have not ended, as people read them.
-    pub(super) fn running_tasks(&self) -> Vec<String> {
-        let tasks = self.interactive.tasks().map(|tasks| tasks.list()).unwrap_or_default();
-        let running = tasks
-            .iter()
-            .filter(|task| task.mode == TaskMode::Background && !task.status.is_terminal());
-        running.map(|task| format!("{} ({})", task.task, task.label)).collect()
-    }
-
     async fn finish_turn(&mut self, progress: &mut Progress) {
         // What happened to tasks of the turn is printed before its result.
         self.print_tasks();
@@ -671,6 +646,7 @@ impl Drive {
 
     /// Prints the result of a turn or of a command.
     pub(super) async fn report(&mut self, record: &TurnRecord, progress: &mut Progress) {
+        self.stop_tasks(progress).await;
         if let Some(earlier) = self.earlier.take()
             && let Ok(Err(error)) = earlier.await
         {
@@ -705,6 +681,7 @@ impl Drive {
                 }
             }
         }
+        self.background.failed = outcome.is_error;
         progress.outcome = Some(outcome);
     }
 
@@ -741,19 +718,4 @@ pub(crate) enum FirstInput {
 /// Returns whether a message has nothing that a model could read.
 fn is_empty(content: &[Block]) -> bool {
     content.iter().all(|block| matches!(block, Block::Text(text) if text.text.trim().is_empty()))
-}
-
-/// Waits for something that happens to a task.
-async fn next_task(tasks: &mut Option<broadcast::Receiver<TaskEvent>>) -> Box<TaskEvent> {
-    loop {
-        match tasks {
-            None => std::future::pending().await,
-            Some(events) => match events.recv().await {
-                Ok(event) => return Box::new(event),
-                // The text of tasks does not arrive here, and nothing else is that frequent.
-                Err(broadcast::error::RecvError::Lagged(_)) => {}
-                Err(broadcast::error::RecvError::Closed) => *tasks = None,
-            },
-        }
-    }
 }

@@ -20,6 +20,7 @@ use robota_stream_json::MemoryPaths;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use super::background::Background;
 use super::compactions::Compactions;
 use super::decisions::HostCommand;
 use super::describe;
@@ -261,6 +262,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         interrupting: None,
         after_turn: Vec::new(),
         injected: Vec::new(),
+        background: Background::default(),
     };
     Ok(Opened { drive, session: interactive })
 }

@@ -150,7 +150,7 @@ impl Drive {
         if progress.empty.take().is_some() {
             let record = TurnRecord { end: Some(TurnEnd::Complete), ..TurnRecord::default() };
             self.report(&record, progress).await;
-            self.writer.state(SessionStateText::Idle);
+            self.background.owes_idle = true;
         }
     }
 
@@ -182,8 +182,6 @@ impl Drive {
             ..TurnRecord::default()
         };
         self.report(&record, progress).await;
-        if idle {
-            self.writer.state(SessionStateText::Idle);
-        }
+        self.background.owes_idle |= idle;
     }
 }

@@ -590,8 +590,9 @@ impl Inner {
         } else if let Some(sender) = registry.states.get(task) {
             sender.send_replace(state.clone());
         }
-        drop(registry);
+        // Under the lock: who finds a task ended has received, or can receive, the event of its end.
         self.publish(TaskEvent::Changed { state: Box::new(state), change: Box::new(change) });
+        drop(registry);
     }
 
     /// Records the end of a task, frees its slot, and starts the tasks that waited for it.

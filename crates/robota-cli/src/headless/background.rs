@@ -1,0 +1,120 @@
+//! What goes on beside the turns of a run: hooks and background tasks. It decides when a host learns
+//! that the run is idle.
+
+use robota_core::task::TaskMode;
+use robota_sdk::TaskEvent;
+use robota_stream_json::SessionStateText;
+use tokio::sync::broadcast;
+
+use super::drive::{Drive, Progress};
+use super::hook_lines::{self, HookChange};
+use super::sent::Sent;
+
+/// What hosts still have to learn about tasks in the background, and about the end of the run.
+#[derive(Debug, Default)]
+pub(crate) struct Background {
+    /// Whether the last turn has ended, and no line has said yet that the run is idle.
+    pub(super) owes_idle: bool,
+    /// Whether the last result is an error.
+    pub(super) failed: bool,
+    /// The tasks that were stopped before the last result, as people read them.
+    stopped: Vec<String>,
+}
+
+impl Background {
+    /// Returns the tasks that were stopped before the last result, as people read them.
+    pub(crate) fn take_stopped(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.stopped)
+    }
+}
+
+impl Drive {
+    /// Says that the run is idle, once neither a turn nor a task in the background runs. Hosts close
+    /// standard input then, which ends the run and its tasks.
+    pub(super) fn print_idle(&mut self, progress: &Progress) {
+        let waits = self.background.owes_idle && progress.inputs.0.is_empty();
+        if waits && self.running_tasks().is_empty() {
+            self.background.owes_idle = false;
+            // The ends of the tasks come before it.
+            self.print_tasks();
+            self.writer.state(SessionStateText::Idle);
+        }
+    }
+
+    /// Stops the tasks in the background before the last result, if nothing more can come: their ends
+    /// then come before it, so that the result is the last line.
+    pub(super) async fn stop_tasks(&mut self, progress: &Progress) {
+        let more = self.from_host.is_some() || progress.inputs.0.iter().any(Sent::waits);
+        let Some(tasks) = self.interactive.tasks() else { return };
+        if more || !self.writer.is_on() {
+            return;
+        }
+        let running = self.running_tasks();
+        if !running.is_empty() {
+            self.background.stopped.extend(running);
+            tasks.shutdown().await;
+            self.print_tasks();
+        }
+    }
+
+    /// Prints what happened while the session ended.
+    pub(crate) fn print_end(&mut self) {
+        // Hosts explain the exit code by an error only if nothing but the state follows it.
+        if !self.background.failed {
+            self.print_hooks();
+            // Tasks that still ran were stopped: hosts receive the end of each.
+            self.print_tasks();
+        }
+        if std::mem::take(&mut self.background.owes_idle) {
+            self.writer.state(SessionStateText::Idle);
+        }
+    }
+
+    /// Prints what hooks did so far.
+    pub(super) fn print_hooks(&mut self) {
+        while let Ok(change) = self.hook_changes.try_recv() {
+            self.print_hook(&change);
+        }
+    }
+
+    pub(super) fn print_hook(&self, change: &HookChange) {
+        hook_lines::print(change, &self.writer, &self.redactor);
+    }
+
+    /// Prints what happened to tasks so far.
+    pub(super) fn print_tasks(&mut self) {
+        use broadcast::error::TryRecvError;
+        while let Some(next) = self.tasks.as_mut().map(broadcast::Receiver::try_recv) {
+            match next {
+                Ok(event) => self.projection.on_task(&event),
+                Err(TryRecvError::Lagged(_)) => {}
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return,
+            }
+        }
+    }
+
+    /// Returns the background tasks that have not ended, as people read them.
+    pub(crate) fn running_tasks(&self) -> Vec<String> {
+        let tasks = self.interactive.tasks().map(|tasks| tasks.list()).unwrap_or_default();
+        let running = tasks
+            .iter()
+            .filter(|task| task.mode == TaskMode::Background && !task.status.is_terminal());
+        running.map(|task| format!("{} ({})", task.task, task.label)).collect()
+    }
+}
+
+/// Waits for something that happens to a task. Returns none if something was lost.
+pub(super) async fn next_task(
+    tasks: &mut Option<broadcast::Receiver<TaskEvent>>,
+) -> Option<Box<TaskEvent>> {
+    let Some(events) = tasks else { return std::future::pending().await };
+    match events.recv().await {
+        Ok(event) => Some(Box::new(event)),
+        // The text of tasks does not arrive here, and nothing else is that frequent.
+        Err(broadcast::error::RecvError::Lagged(_)) => None,
+        Err(broadcast::error::RecvError::Closed) => {
+            *tasks = None;
+            None
+        }
+    }
+}
