@@ -53,6 +53,12 @@ pub trait ServedTools: Send + Sync {
 
     /// Calls a tool. Only tools of the list are called.
     async fn call(&self, call: ServedCall) -> ServedResult;
+
+    /// Takes the result of a call that no host will get: a host of version 2026-07-28 was asked by the call,
+    /// and did not come back with the answer. What only the result names can be ended.
+    async fn undelivered(&self, tool: &str, result: ServedResult) {
+        let _ = (tool, result);
+    }
 }
 
 /// The resources that a server offers.

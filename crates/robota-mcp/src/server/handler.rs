@@ -37,6 +37,8 @@ pub struct Handler {
     info: ServerInfo,
     served: Served,
     choices: Arc<Choices>,
+    /// The number of the connection.
+    number: u64,
     rounds: Rounds,
     keep_alive: KeepAlive,
 }
@@ -48,7 +50,8 @@ impl Handler {
         rounds: Rounds,
         keep_alive: KeepAlive,
     ) -> Self {
-        Self { info, served, choices: Arc::default(), rounds, keep_alive }
+        let number = rounds.next_connection();
+        Self { info, served, choices: Arc::default(), number, rounds, keep_alive }
     }
 
     /// Runs a call of a host that takes no requests of a server.
@@ -63,17 +66,15 @@ impl Handler {
             None => {
                 let capabilities = Box::new(context.client_capabilities().unwrap_or_default());
                 let (questions, asked) = mpsc::channel(16);
-                let cancel = CancellationToken::new();
                 let token = context.meta.get_progress_token();
                 let asks = Asks::Rounds { capabilities, questions };
                 let call = ServedCall {
                     tool: request.name.to_string(),
                     arguments: request.arguments.clone().unwrap_or_default(),
-                    cancel: cancel.clone(),
-                    host: McpHost::new(context.peer, token, level, asks),
+                    cancel: CancellationToken::new(),
+                    host: McpHost::new(self.number, context.peer, token, level, asks),
                 };
-                let tools = self.served.tools.clone();
-                RunningCall::start(&request, asked, cancel, async move { tools.call(call).await })
+                RunningCall::start(self.served.tools.clone(), call, asked)
             }
         };
         Ok(self.rounds.run(running, &context.ct).await)
@@ -150,6 +151,7 @@ impl ServerHandler for Handler {
             arguments: request.arguments.unwrap_or_default(),
             cancel: context.ct.clone(),
             host: McpHost::new(
+                self.number,
                 context.peer,
                 context.meta.get_progress_token(),
                 level,

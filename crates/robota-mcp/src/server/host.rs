@@ -20,6 +20,7 @@ use super::rounds::RoundQuestion;
 /// The host that a call came from. Progress and questions belong to the call, so that they must be
 /// sent by the task that runs it.
 pub struct McpHost {
+    number: u64,
     peer: Peer<RoleServer>,
     token: Option<ProgressToken>,
     /// The lowest level of the log messages that the host wants.
@@ -157,12 +158,20 @@ impl LogLevel {
 
 impl McpHost {
     pub(super) fn new(
+        number: u64,
         peer: Peer<RoleServer>,
         token: Option<ProgressToken>,
         level: LogLevel,
         asks: Asks,
     ) -> Self {
-        Self { peer, token, level, asks }
+        Self { number, peer, token, level, asks }
+    }
+
+    /// Returns the number of the connection. Calls over other connections, which may be of other hosts, have
+    /// other numbers.
+    #[must_use]
+    pub fn connection(&self) -> u64 {
+        self.number
     }
 
     /// Returns whether the host shows forms to its user.

@@ -6,6 +6,7 @@
 //! call itself stays in this process.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,11 +16,12 @@ use rmcp::model::{
 };
 use robota_core::ids::Ids;
 use serde_json::{Map, Value};
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::ServedResult;
 use super::handler::result;
+use super::{ServedCall, ServedResult, ServedTools};
 
 /// How long a call waits for the answers of a host; then it is cancelled.
 const ANSWER_LIMIT: Duration = Duration::from_secs(300);
@@ -38,11 +40,13 @@ pub(super) struct Rounds(Arc<Shared>);
 
 struct Shared {
     ids: Arc<dyn Ids>,
+    connections: AtomicU64,
     waiting: Mutex<HashMap<String, RunningCall>>,
 }
 
 /// A call that runs in the background.
 pub(super) struct RunningCall {
+    tools: Arc<dyn ServedTools>,
     tool: String,
     arguments: Map<String, Value>,
     questions: mpsc::Receiver<RoundQuestion>,
@@ -56,27 +60,23 @@ pub(super) struct RunningCall {
 }
 
 impl RunningCall {
-    /// Runs a call in the background.
+    /// Runs a call in the background. Its host asks by these `questions`.
     pub(super) fn start(
-        request: &CallToolRequestParams,
+        tools: Arc<dyn ServedTools>,
+        call: ServedCall,
         questions: mpsc::Receiver<RoundQuestion>,
-        cancel: CancellationToken,
-        call: impl Future<Output = ServedResult> + Send + 'static,
     ) -> Self {
         let (sender, result) = oneshot::channel();
+        let (tool, arguments) = (call.tool.clone(), call.arguments.clone());
+        let cancel = call.cancel.clone().drop_guard();
+        let (running, called) = (tools.clone(), tool.clone());
         tokio::spawn(async move {
-            // Fails if no caller waits any more.
-            let _ = sender.send(call.await);
+            if let Err(lost) = sender.send(running.call(call).await) {
+                running.undelivered(&called, lost).await;
+            }
         });
-        Self {
-            tool: request.name.to_string(),
-            arguments: request.arguments.clone().unwrap_or_default(),
-            questions,
-            result,
-            open: BTreeMap::new(),
-            asked: 0,
-            _cancel: cancel.drop_guard(),
-        }
+        let (open, asked) = (BTreeMap::new(), 0);
+        Self { tools, tool, arguments, questions, result, open, asked, _cancel: cancel }
     }
 
     fn give(&mut self, answers: InputResponses) {
@@ -113,10 +113,30 @@ impl RunningCall {
     }
 }
 
+impl Drop for RunningCall {
+    fn drop(&mut self) {
+        // The call itself reports a result that it cannot send any more.
+        self.result.close();
+        // Without a runtime the process ends, and what the call left with it.
+        if let Ok(lost) = self.result.try_recv()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            let (tools, tool) = (self.tools.clone(), std::mem::take(&mut self.tool));
+            runtime.spawn(async move { tools.undelivered(&tool, lost).await });
+        }
+    }
+}
+
 impl Rounds {
     /// Creates the calls of a server. The ids must not be guessable if several hosts share it.
     pub(super) fn new(ids: Arc<dyn Ids>) -> Self {
-        Self(Arc::new(Shared { ids, waiting: Mutex::default() }))
+        let (connections, waiting) = (AtomicU64::default(), Mutex::default());
+        Self(Arc::new(Shared { ids, connections, waiting }))
+    }
+
+    /// Returns the number of a new connection.
+    pub(super) fn next_connection(&self) -> u64 {
+        self.0.connections.fetch_add(1, Ordering::Relaxed)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, RunningCall>> {

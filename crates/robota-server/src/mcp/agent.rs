@@ -4,6 +4,7 @@
 //! or with the state `running`, after which the host calls `agent_wait`.
 
 mod describe;
+mod prompts;
 mod resources;
 
 use std::collections::HashMap;
@@ -15,7 +16,7 @@ use std::time::Duration;
 use robota_core::approve::Scope;
 use robota_core::error::ErrorData;
 use robota_core::event::TurnEnd;
-use robota_core::ids::CallId;
+use robota_core::ids::{CallId, InputId};
 use robota_core::permission::Mode;
 use robota_mcp::server::{McpHost, ServedCall, ServedContent, ServedResult, ServedTool};
 use robota_sdk::host::SessionHost;
@@ -23,13 +24,14 @@ use robota_sdk::{
     ExecutionResult, InteractiveEvent, InteractiveSession, OpenRequest, SdkError, SessionChoice,
     Submission,
 };
-use robota_session::{Approvals, Decision, StartAt};
+use robota_session::{Approvals, Decision, SessionError, StartAt};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, watch};
 
 use super::McpOptions;
 use super::approval::{Decider, Questions, Waiter};
+use prompts::Prompts;
 
 /// How long a call waits at most, and by default.
 // Many hosts give up on a call after 60 seconds.
@@ -57,13 +59,13 @@ pub(super) struct AgentTools {
 
 struct Agent {
     session: InteractiveSession,
-    /// The end of the last turn; none while one runs or waits.
+    /// The end of the last turn; none while a prompt is answered or waits.
     finished: watch::Sender<Option<Finished>>,
-    /// How many prompts were sent. Held while one is sent, so that the last one is known.
-    sent: tokio::sync::Mutex<u64>,
+    /// The prompts that were sent. Held while one is sent, so that the last one is known.
+    prompts: tokio::sync::Mutex<Prompts>,
     changed: broadcast::Sender<String>,
     questions: Questions,
-    /// Whether the host cancelled the call that started it, and so did not get its id.
+    /// Whether the host cancelled or abandoned the call that started it, and so did not get its id.
     forgotten: AtomicBool,
     _permit: OwnedSemaphorePermit,
 }
@@ -246,19 +248,22 @@ impl AgentTools {
             questions: Questions::new(session.session().permissions()),
             session,
             finished: watch::Sender::new(None),
-            sent: tokio::sync::Mutex::default(),
+            prompts: tokio::sync::Mutex::default(),
             changed: self.changed.clone(),
             forgotten: AtomicBool::new(false),
             _permit: permit,
         });
         // Before the prompt is sent: `agent_cancel` has to find the session as soon as it works.
         self.lock().insert(agent.session.id().to_string(), agent.clone());
-        if let Err(error) = agent.submit(&input.prompt).await {
-            // The host gets the error and no id.
-            self.close_agent(&agent, "its prompt was refused").await;
-            return Err(error.to_string());
-        }
-        let report = self.follow(&agent, call, MAX_WAIT, true).await;
+        let sent = match agent.submit(&input.prompt).await {
+            Ok(sent) => sent,
+            Err(error) => {
+                // The host gets the error and no id.
+                self.close_agent(&agent, "its prompt was refused").await;
+                return Err(error.to_string());
+            }
+        };
+        let report = self.follow(&agent, call, MAX_WAIT, Some(&sent)).await;
         agent.forgotten.store(call.cancel.is_cancelled(), Ordering::Relaxed);
         report
     }
@@ -275,6 +280,19 @@ impl AgentTools {
             let forgotten = forgotten.ok_or_else(full)?;
             self.close_agent(&forgotten, "the MCP host cancelled its start").await;
         }
+    }
+
+    /// Stops an agent that the host cannot name, because it did not get the result of the start.
+    pub(super) async fn undelivered(&self, tool: &str, result: &ServedResult) {
+        let session = result.structured.as_ref().and_then(|report| report.get("session")?.as_str());
+        let agent = session.filter(|_| tool == describe::START);
+        let Some(agent) = agent.and_then(|session| self.lock().get(session).cloned()) else {
+            return;
+        };
+        if let Err(error) = agent.session.abort().await {
+            tracing::warn!(%error, "an agent that no host knows of was not stopped");
+        }
+        agent.forgotten.store(true, Ordering::Relaxed);
     }
 
     /// Closes an agent that the host cannot name.
@@ -300,13 +318,13 @@ impl AgentTools {
 
     async fn send(&self, input: &SendInput, call: &ServedCall) -> Result<Report, String> {
         let agent = self.get(&input.session)?;
-        agent.submit(&input.prompt).await.map_err(|error| error.to_string())?;
-        self.follow(&agent, call, MAX_WAIT, true).await
+        let sent = agent.submit(&input.prompt).await.map_err(|error| error.to_string())?;
+        self.follow(&agent, call, MAX_WAIT, Some(&sent)).await
     }
 
     async fn wait(&self, input: &WaitInput, call: &ServedCall) -> Result<Report, String> {
         let limit = input.timeout_ms.map_or(MAX_WAIT, Duration::from_millis).min(MAX_WAIT);
-        self.follow(&*self.get(&input.session)?, call, limit, false).await
+        self.follow(&*self.get(&input.session)?, call, limit, None).await
     }
 
     async fn decide(&self, input: DecideInput) -> Result<Report, String> {
@@ -339,13 +357,13 @@ impl AgentTools {
     }
 
     /// Waits for the end of the turn, reports progress to the host, and asks its user about calls.
-    /// If the host cancels a call that `started` the turn, the turn is interrupted.
+    /// If the host cancels a call that `sent` a prompt, only that prompt is stopped.
     async fn follow(
         &self,
         agent: &Agent,
         call: &ServedCall,
         limit: Duration,
-        started: bool,
+        sent: Option<&InputId>,
     ) -> Result<Report, String> {
         let mut finished = agent.finished.subscribe();
         let events = agent.session.events(StartAt::Now).await;
@@ -371,8 +389,10 @@ impl AgentTools {
                 () = ended(&mut finished) => return Ok(agent.report()),
                 () = &mut deadline => return Ok(agent.report()),
                 () = call.cancel.cancelled() => {
-                    if started {
-                        agent.session.abort().await.map_err(|error| error.to_string())?;
+                    if let Some(input) = sent {
+                        // The agent may still work on the prompt of another call.
+                        let stopped = agent.session.session().queue().stop(input).await;
+                        stopped.map_err(|error| error.to_string())?;
                     }
                     waiter.give_up();
                     return Ok(agent.report());
@@ -421,28 +441,31 @@ impl AgentTools {
 }
 
 impl Agent {
-    /// Sends a prompt, and notes the end of its turn if no other prompt follows it.
-    async fn submit(self: &Arc<Self>, prompt: &str) -> Result<(), SdkError> {
+    /// Sends a prompt, and notes how the agent's work ended when no prompt is left. Returns its id.
+    async fn submit(self: &Arc<Self>, prompt: &str) -> Result<InputId, SdkError> {
         // Held over the submission: the numbers have to be in the order in which the session got
         // the prompts.
-        let mut sent = self.sent.lock().await;
+        let mut prompts = self.prompts.lock().await;
         let submission: Submission = self.session.submit(prompt).await?;
-        *sent += 1;
-        let number = *sent;
+        let number = prompts.begin();
         self.finished.send_replace(None);
-        drop(sent);
-        let agent = self.clone();
+        drop(prompts);
+        let (agent, input) = (self.clone(), submission.input().clone());
         tokio::spawn(async move {
-            let finished = Finished::of(submission.result().await);
-            let sent = agent.sent.lock().await;
-            if *sent == number {
+            let finished = match submission.result().await {
+                // It was cancelled before its turn.
+                Err(SdkError::Session(SessionError::Aborted { .. })) => None,
+                result => Some(Finished::of(result)),
+            };
+            let mut prompts = agent.prompts.lock().await;
+            if let Some(finished) = prompts.end(number, finished) {
                 agent.finished.send_replace(Some(finished));
             }
-            drop(sent);
+            drop(prompts);
             // Fails only if no host listens.
             let _ = agent.changed.send(resources::uri(agent.session.id()));
         });
-        Ok(())
+        Ok(input)
     }
 
     fn is_forgotten(&self) -> bool {
@@ -475,6 +498,11 @@ impl Agent {
 }
 
 impl Finished {
+    /// The end of an agent whose prompts were all cancelled before their turns.
+    fn cancelled() -> Self {
+        Self { state: State::Cancelled, text: String::new(), cursor: None, error: None }
+    }
+
     fn of(result: Result<ExecutionResult, SdkError>) -> Self {
         let result = match result {
             Ok(result) => result,

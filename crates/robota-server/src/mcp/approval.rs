@@ -2,8 +2,9 @@
 //!
 //! Each call is asked about once, even if several tool calls of hosts wait for the same agent. A question
 //! stays open when the tool call that asked has ended: it answers within a minute, and a user may need
-//! longer. The answer is applied whenever it comes. Only if the host cancels the tool call that asked, or
-//! cannot ask, another one asks.
+//! longer. The answer is applied whenever it comes. Another tool call asks if the host cancels the one that
+//! asked, or cannot ask. When the tool call that asked has ended, those of other hosts ask too: its user may
+//! be away. The first answer counts.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,12 +32,20 @@ pub(super) struct Questions {
 
 #[derive(Default)]
 struct AskedCalls {
-    /// The calls about which a user is being asked.
-    open: HashSet<CallId>,
+    /// The calls about which users are being asked.
+    open: HashMap<CallId, Vec<Asking>>,
     /// The tool calls of hosts that wait, each with the calls about which its host could not ask.
     waiters: HashMap<u64, HashSet<CallId>>,
     /// The number of the next waiter.
     next: u64,
+}
+
+/// A question about a call that a user is being asked.
+struct Asking {
+    /// The waiter that asked.
+    waiter: u64,
+    /// The connection of its host.
+    connection: u64,
 }
 
 /// Who decides about a call.
@@ -99,7 +108,8 @@ impl Waiter {
     /// by a task of its own.
     pub(super) async fn ask(&self, host: &McpHost, question: &Question) -> Decider {
         let call = &question.call.call;
-        if let Some(decider) = self.begin(call) {
+        let begun = self.questions.lock().begin(self.number, host.connection(), call);
+        if let Some(decider) = begun {
             return decider;
         }
         // Forgets the question if this future is dropped before the task has it.
@@ -133,19 +143,6 @@ impl Waiter {
         self.gave_up.cancel();
     }
 
-    /// Opens the question about a call; returns who decides if this waiter does not ask.
-    fn begin(&self, call: &CallId) -> Option<Decider> {
-        let mut asked = self.questions.lock();
-        if asked.open.contains(call) {
-            return Some(Decider::User);
-        }
-        if asked.waiters.get(&self.number).is_some_and(|refused| refused.contains(call)) {
-            return Some(asked.other_than(self.number, call));
-        }
-        asked.open.insert(call.clone());
-        None
-    }
-
     /// Returns who decides about a call that the host of this waiter cannot ask about.
     fn others(&self, call: &CallId) -> Decider {
         self.questions.lock().other_than(self.number, call)
@@ -161,10 +158,33 @@ impl Drop for Waiter {
 }
 
 impl AskedCalls {
+    /// Opens the question of a waiter about a call; returns who decides if this waiter does not ask.
+    fn begin(&mut self, waiter: u64, connection: u64, call: &CallId) -> Option<Decider> {
+        let mut asking = self.open.get(call).into_iter().flatten();
+        // A host shows its question until it is settled, and must not show it twice.
+        if asking.any(|it| it.connection == connection || self.waiters.contains_key(&it.waiter)) {
+            return Some(Decider::User);
+        }
+        if self.waiters.get(&waiter).is_some_and(|refused| refused.contains(call)) {
+            return Some(self.other_than(waiter, call));
+        }
+        self.open.entry(call.clone()).or_default().push(Asking { waiter, connection });
+        None
+    }
+
+    /// Closes the question of a waiter about a call.
+    fn end(&mut self, waiter: u64, call: &CallId) {
+        if let Some(asking) = self.open.get_mut(call) {
+            asking.retain(|it| it.waiter != waiter);
+        }
+        self.open.retain(|_, asking| !asking.is_empty());
+    }
+
     /// Returns who decides about a call that one waiter cannot ask about.
     fn other_than(&self, waiter: u64, call: &CallId) -> Decider {
         let mut others = self.waiters.iter().filter(|(number, _)| **number != waiter);
-        let asks = self.open.contains(call) || others.any(|(_, refused)| !refused.contains(call));
+        let asks =
+            self.open.contains_key(call) || others.any(|(_, refused)| !refused.contains(call));
         if asks { Decider::User } else { Decider::Nobody }
     }
 }
@@ -213,7 +233,7 @@ impl OpenCall {
 impl Drop for OpenCall {
     fn drop(&mut self) {
         let mut asked = self.questions.lock();
-        asked.open.remove(&self.call);
+        asked.end(self.waiter, &self.call);
         if self.refused
             && let Some(refused) = asked.waiters.get_mut(&self.waiter)
         {
@@ -249,3 +269,6 @@ fn schema(rules: &[String]) -> Value {
         json!({"type": "string", "title": "Decision", "enum": values, "enumNames": names});
     json!({"type": "object", "properties": {"decision": decision}, "required": ["decision"]})
 }
+
+#[cfg(test)]
+mod tests;

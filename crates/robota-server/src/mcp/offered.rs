@@ -86,6 +86,14 @@ impl ServedTools for Offered {
             _ => self.session.call(call).await,
         }
     }
+
+    async fn undelivered(&self, tool: &str, result: ServedResult) {
+        match &self.own {
+            _ if AgentTools::has(tool) => self.agent.undelivered(tool, &result).await,
+            Some(own) if !self.is_built_in(tool) => own.tools.undelivered(tool, result).await,
+            _ => {}
+        }
+    }
 }
 
 #[async_trait::async_trait]

@@ -416,3 +416,44 @@ async fn sdk_08_mcp_agents_whose_start_was_cancelled_make_room_for_others() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn sdk_08_mcp_agents_whose_questions_were_abandoned_make_room_for_others() {
+    let write = "{tools: [{tool: Write, input: {file_path: made, content: x}}]}";
+    let script = format!("[{}]", [write; 17].join(", "));
+    let mut host = Host::start_modern(&script, &json!({"elicitation": {"form": {}}}));
+    for _ in 0..16 {
+        let started = host.call("agent_start", json!({"prompt": "Make a file."})).await;
+        let asked = host.answer(started).await["result"].clone();
+        assert_eq!(asked["resultType"], "input_required", "{asked}");
+    }
+    // The host never answers, and does not know the agents.
+    for minute in 0.. {
+        let started = host.call("agent_start", json!({"prompt": "Make a file."})).await;
+        let asked = host.answer(started).await["result"].clone();
+        if asked["resultType"] == "input_required" {
+            break;
+        }
+        assert!(minute < 60, "{asked}");
+        tokio::time::advance(std::time::Duration::from_secs(60)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn sdk_08_mcp_the_cancelled_call_of_a_waiting_prompt_stops_no_other_prompt() {
+    let mut host = Host::start(WRITE).await;
+    let started = host.call("agent_start", json!({"prompt": "Make a file."})).await;
+    let question = host.question().await;
+    let session = session(&mut host).await;
+    let prompt = json!({"session": session, "prompt": "And now?"});
+    let sent = host.call_with_progress("agent_send", prompt).await;
+    // It reports progress while its prompt waits.
+    host.progress(sent, 1).await;
+    host.cancel(sent).await;
+    // Ten seconds later, when nothing else could happen.
+    host.wait_for_agent(&session).await;
+    host.decide(&question, "allow").await;
+    let report = host.report(started).await;
+    assert_eq!((&report["state"], &report["text"]), (&json!("done"), &json!("It is made.")));
+    assert!(host.path("made").exists());
+}

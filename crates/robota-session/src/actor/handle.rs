@@ -45,6 +45,12 @@ impl Actor {
             Request::Interrupt { note, keep_inputs, reply } => {
                 self.interrupt(note, keep_inputs, reply).await;
             }
+            Request::Stop { input, reply } if self.is_taken(&input) => {
+                self.interrupt(None, true, reply).await;
+            }
+            Request::Stop { input, reply } => {
+                let _ = reply.send(self.cancel_input(input).await);
+            }
             Request::Continue { reply } => {
                 let _ = reply.send(self.continue_turn().await);
             }

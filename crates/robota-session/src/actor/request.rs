@@ -75,6 +75,8 @@ pub(crate) enum Request {
     Inspect(Box<dyn FnOnce(&State) + Send>),
     /// Stop the running work; answers whether something ran.
     Interrupt { note: Option<String>, keep_inputs: bool, reply: Reply<bool> },
+    /// Cancel an input that waits, or stop the turn that took it; answers whether it did either.
+    Stop { input: InputId, reply: Reply<bool> },
     /// Continue the conversation without a new input, if its last answer was cut off or is missing.
     Continue { reply: Reply<()> },
     /// Compact the conversation now; answers when the compaction has ended.

@@ -95,6 +95,16 @@ impl QueueHandle {
         self.0.cancel(input).await
     }
 
+    /// Cancels an input if it waits, and interrupts its turn if that runs. Other inputs and turns go on.
+    /// Returns whether the input was cancelled, or its turn interrupted.
+    ///
+    /// # Errors
+    /// If the journal cannot be written.
+    pub async fn stop(&self, input: &InputId) -> Result<bool, SessionError> {
+        let input = input.clone();
+        self.0.ask(|reply| Request::Stop { input, reply }).await
+    }
+
     /// Interrupts the running turn or compaction, so that the next waiting input is delivered. Returns
     /// whether anything ran. [`Session::interrupt`] cancels the waiting inputs instead.
     ///
