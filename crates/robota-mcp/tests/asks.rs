@@ -279,6 +279,57 @@ async fn a_task_that_does_not_end_is_cancelled() {
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "\"task-1\"");
 }
 
+/// Waits until a file has a text.
+async fn written(file: &std::path::Path, text: &str) {
+    let written = async {
+        while std::fs::read_to_string(file).unwrap_or_default() != text {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), written).await.expect("it is written");
+}
+
+#[tokio::test]
+async fn a_task_is_cancelled_with_a_call_that_waits_for_the_user() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cancelled");
+    for dropped in [false, true] {
+        let (sender, mut messages) = tokio::sync::mpsc::unbounded_channel();
+        let elicitor = Some(Arc::new(Thinking(sender)) as Arc<dyn Elicitor>);
+        let servers = servers_for(&format!("cancelled={}", file.display()), elicitor, None, &[]);
+        let scope = CallContext::detached();
+        let context = ToolContext { scope: scope.clone(), ..ToolContext::detached() };
+        let running = run(&servers, "task", json!({}), context);
+        let cancelling = async {
+            messages.recv().await.expect("the user is asked");
+            if !dropped {
+                scope.cancel.cancel();
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            outcome = running => assert!(!outcome.ok, "{outcome:?}"),
+            () = cancelling => {}
+        }
+        written(&file, "\"task-1\"").await;
+        std::fs::remove_file(&file).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_prompt_that_no_one_waits_for_is_cancelled() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("seen");
+    let servers = servers(&format!("prompts mute-prompts={}", file.display()), None, &[]);
+    servers.check("fake").await.unwrap();
+    let survey = servers.prompts().into_iter().find(|it| it.name == "mcp__fake__survey").unwrap();
+    tokio::select! {
+        _ = servers.prompt(&survey, "") => panic!("it has no answer"),
+        () = written(&file, "asked") => {}
+    }
+    written(&file, "\"notifications/cancelled\"").await;
+}
+
 #[tokio::test]
 async fn prompts_and_resources_may_ask_the_user_first() {
     let client = Client::new(ElicitAnswer::Accept(json!({"name": "Ada"})));

@@ -21,6 +21,7 @@
 //! | `asks` | it has tools that ask the user or the model, and one that is a task |
 //! | `stuck` | its task never ends |
 //! | `cancelled=FILE` | it writes the id of a task that the client cancels to the file |
+//! | `mute-prompts=FILE` | it gives no prompt, and writes the method of each notification to the file |
 //! | `prompts` | it has prompts with odd names, one without text, and one that asks the user |
 //! | `templates` | it has a template of addresses of resources |
 //! | `modern` | it has the version of the protocol without a handshake |
@@ -196,6 +197,9 @@ impl Server {
         let mut lines = std::io::stdin().lock().lines();
         while let Some(Ok(line)) = lines.next() {
             let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
+            if let (Some(file), None) = (self.value("mute-prompts"), message.get("id")) {
+                let _ = std::fs::write(file, message["method"].to_string());
+            }
             // Notifications have no id, and get no answer.
             let (Some(id), Some(method)) = (message.get("id"), message["method"].as_str()) else {
                 continue;
@@ -247,6 +251,12 @@ impl Server {
                     Ok(json!({}))
                 }
                 "prompts/list" => Ok(self.prompts()),
+                "prompts/get" if self.value("mute-prompts").is_some() => {
+                    if let Some(file) = self.value("mute-prompts") {
+                        let _ = std::fs::write(file, "asked");
+                    }
+                    continue;
+                }
                 "prompts/get" => Ok(prompt(&message["params"])),
                 "resources/list" => {
                     Ok(json!({"resources": [{"uri": "demo://one", "name": "One"}]}))

@@ -98,7 +98,7 @@ impl McpCall {
 
     async fn send(
         &self,
-        connection: &Connection,
+        connection: &Arc<Connection>,
         params: &Map<String, Value>,
         cancel: &CancellationToken,
         progress: Option<&Progress>,

@@ -52,6 +52,7 @@ pub(super) async fn get(
     server: &Arc<Server>,
     command: &PromptCommand,
     arguments: &str,
+    cancel: &CancellationToken,
 ) -> Result<String, McpError> {
     let PromptDefinition { name, arguments: wanted, .. } = &command.definition;
     let mut given = Map::new();
@@ -73,11 +74,10 @@ pub(super) async fn get(
         }
         rest = more;
     }
-    let connection = &server.connection().await?;
+    let connection = &server.connection_until(cancel).await?;
     let params = [("name", json!(name)), ("arguments", Value::Object(given))];
     let params = params.map(|(key, value)| (key.to_owned(), value)).into_iter().collect();
-    let (limits, cancel) = (RequestLimits::SHORT, &CancellationToken::new());
-    let rounds = Rounds { connection, limits, cancel, progress: None };
+    let rounds = Rounds { connection, limits: RequestLimits::SHORT, cancel, progress: None };
     let result = rounds.request("prompts/get", params).await?;
     let messages = result.get("messages").and_then(Value::as_array).into_iter().flatten();
     let texts: Vec<_> = messages.filter_map(|message| text(message.get("content")?)).collect();

@@ -1,5 +1,6 @@
 //! Requests that a server can answer with questions before it has a result.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use robota_core::tool::Progress;
@@ -22,7 +23,7 @@ const DONE_LIMIT: Duration = Duration::from_secs(60);
 /// How a request is sent.
 #[derive(Clone, Copy)]
 pub(super) struct Rounds<'a> {
-    pub(super) connection: &'a Connection,
+    pub(super) connection: &'a Arc<Connection>,
     /// The limits of each request, without the time of the user.
     pub(super) limits: RequestLimits,
     pub(super) cancel: &'a CancellationToken,

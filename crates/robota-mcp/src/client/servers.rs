@@ -261,7 +261,8 @@ impl McpServers {
         self.all().iter().flat_map(prompts::commands).collect()
     }
 
-    /// Returns the text of a prompt. `arguments` are words, in the order of the prompt's arguments.
+    /// Returns the text of a prompt. `arguments` are words, in the order of the prompt's arguments. The
+    /// request is cancelled if the future is dropped.
     ///
     /// # Errors
     /// If there is no such prompt, an argument is missing, or the server fails.
@@ -271,16 +272,24 @@ impl McpServers {
         arguments: &str,
     ) -> Result<String, McpError> {
         let server = self.named(&command.server)?;
-        prompts::get(&server, command, arguments).await
+        let (command, arguments) = (command.clone(), arguments.to_owned());
+        until_dropped(server.name().to_owned(), async move |cancel| {
+            prompts::get(&server, &command, &arguments, &cancel).await
+        })
+        .await
     }
 
-    /// Reads a resource, and returns the result of the server.
+    /// Reads a resource, and returns the result of the server. The request is cancelled if the future is
+    /// dropped.
     ///
     /// # Errors
     /// If the server cannot be reached or does not have the resource.
     pub async fn read_resource(&self, server: &str, uri: &str) -> Result<Value, McpError> {
-        let server = self.named(server)?;
-        resources::read(&server, uri, RequestLimits::SHORT, &CancellationToken::new()).await
+        let (server, uri) = (self.named(server)?, uri.to_owned());
+        until_dropped(server.name().to_owned(), async move |cancel| {
+            resources::read(&server, &uri, RequestLimits::SHORT, &cancel).await
+        })
+        .await
     }
 
     /// Returns the content of a resource, for a mention in a prompt. Images, and what models cannot read,
@@ -342,4 +351,21 @@ impl McpServers {
         let servers = self.all();
         futures::future::join_all(servers.iter().map(|server| server.close())).await;
     }
+}
+
+/// Sends a request in a task of its own, which outlives a caller that no longer waits: it tells the server
+/// that the request is cancelled.
+async fn until_dropped<T, F>(
+    server: String,
+    request: impl FnOnce(CancellationToken) -> F,
+) -> Result<T, McpError>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T, McpError>> + Send + 'static,
+{
+    let cancel = CancellationToken::new();
+    let _cancel_on_drop = cancel.clone().drop_guard();
+    let problem = "the request ended without a result".to_owned();
+    let ended = tokio::spawn(request(cancel)).await;
+    ended.unwrap_or(Err(McpError::Invalid { server, problem }))
 }
