@@ -4,6 +4,7 @@
 //! whose events [`project`] turns into lines and [`result`] into an outcome; [`drive`] sends
 //! inputs, [`requests`] answers the host, and [`host`] asks it.
 
+mod after_turn;
 mod answer_stream;
 mod background;
 mod blocks;

@@ -7,7 +7,7 @@ mod compaction;
 mod handle;
 mod request;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
@@ -22,7 +22,7 @@ use robota_core::ids::{InputId, SessionId};
 use robota_core::journal::{JournalError, JournalStore, LostReason};
 use robota_core::message::Cause;
 use robota_core::turn::{TurnInput, TurnReport, TurnRules};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::Instrument as _;
@@ -152,6 +152,10 @@ pub(crate) struct Actor {
     interrupting: Vec<Reply<bool>>,
     /// Appends that wait until nothing runs.
     deferred: Vec<(Vec<Event>, Reply<()>)>,
+    /// Callers that wait for a pause between two turns.
+    pausing: VecDeque<Reply<oneshot::Sender<()>>>,
+    /// The pause: no turn starts until the other end is dropped.
+    paused: Option<oneshot::Receiver<()>>,
     options: StartOptions,
     /// Set while the journal cannot be written; until then no turn starts.
     blocked: Option<Backoff>,
@@ -233,6 +237,8 @@ impl Actor {
             work: None,
             interrupting: Vec::new(),
             deferred: Vec::new(),
+            pausing: VecDeque::new(),
+            paused: None,
             options,
             blocked: None,
             turn_options: HashMap::new(),
@@ -286,7 +292,14 @@ impl Actor {
 
     /// Waits for something to do, and does it.
     async fn next(&mut self) -> Flow {
-        let Self { work, requests, blocked, .. } = self;
+        let Self { work, requests, blocked, paused, .. } = self;
+        let resumed = async {
+            match paused {
+                // Nothing is sent: the caller drops its end.
+                Some(paused) => drop(paused.await),
+                None => std::future::pending().await,
+            }
+        };
         let flush = async {
             match blocked {
                 Some(backoff) => tokio::time::sleep_until(backoff.at).await,
@@ -312,6 +325,7 @@ impl Actor {
             }
             () = Work::ready(work) => self.step().await,
             () = flush => self.retry_flush().await,
+            () = resumed => self.paused = None,
         }
         Flow::Continue
     }
@@ -350,6 +364,15 @@ impl Actor {
                 // at most.
                 let (events, reply) = self.deferred.remove(0);
                 let _ = reply.send(self.append(events).await);
+                continue;
+            }
+            if self.paused.is_some() {
+                return;
+            }
+            if let Some(reply) = self.pausing.pop_front() {
+                let (resume, paused) = oneshot::channel();
+                self.shared.hub.set_busy(true);
+                self.paused = reply.send(Ok(resume)).is_ok().then_some(paused);
                 continue;
             }
             if self.recorder.failure().is_some() {

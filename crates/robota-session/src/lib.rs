@@ -92,8 +92,8 @@ pub use robota_core::close::{Choice, OpenOperation, RecoveryHint, open_operation
 pub use robota_core::event::Closed;
 pub use session::{
     AskReply, Chat, ChatEnd, CheckpointHandle, ConfigHandle, ContextHandle, JournalHandle,
-    LiveTurn, Permissions, QueueHandle, QueuedInput, Recovery, Reply, SendOptions, Session,
-    SessionInfo, Status, ToolChange, TurnPermissions, TurnWatch, WeakSession,
+    LiveTurn, Permissions, QueueHandle, QueuePause, QueuedInput, Recovery, Reply, SendOptions,
+    Session, SessionInfo, Status, ToolChange, TurnPermissions, TurnWatch, WeakSession,
 };
 pub use stored::rename_stored;
 pub use subscribe::{SessionEvent, StartAt, Subscription, SubscriptionItem, follow};

@@ -41,7 +41,7 @@ pub use context::ContextHandle;
 pub(crate) use fork::ForkState;
 pub use journal::JournalHandle;
 pub use permissions::Permissions;
-pub use queue::{QueueHandle, QueuedInput};
+pub use queue::{QueueHandle, QueuePause, QueuedInput};
 pub use recovery::Recovery;
 pub use watch::{LiveTurn, TurnWatch};
 

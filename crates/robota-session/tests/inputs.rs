@@ -72,6 +72,30 @@ fn kode_02_send_returns_once_the_input_is_durable_and_before_it_is_answered() {
 }
 
 #[test]
+fn kode_02_a_pause_begins_after_the_turn_and_keeps_later_inputs_waiting() {
+    both_runtimes(async || {
+        let answer = |gate: &str, text: &str| Answer::new().gate(gate).text(text);
+        let script = Script::new().answer(answer("think", "One.")).answer(answer("later", "Two."));
+        let (builder, model) = builder(script);
+        let session = builder.create(memory(), None).await.unwrap();
+        let first = session.send("Hello").await.unwrap();
+        model.reached("think").await;
+        let queue = session.queue();
+        let pausing = tokio::spawn(async move { queue.pause().await });
+        let second = session.send("Later").await.unwrap();
+        model.release("think");
+        let pause = pausing.await.unwrap().unwrap();
+        let waiting = session.queue().list().await.unwrap();
+        let waiting: Vec<_> = waiting.into_iter().map(|it| it.input).collect();
+        assert_eq!(waiting, [second], "not {first}: its turn has ended");
+        assert_eq!(model.requests().len(), 1);
+        drop(pause);
+        model.reached("later").await;
+        model.release("later");
+    });
+}
+
+#[test]
 fn kode_02_reply_and_chat_end_when_the_turn_does() {
     both_runtimes(async || {
         let (builder, _) = builder(Script::new().text("One.").text("Two."));

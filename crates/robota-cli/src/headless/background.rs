@@ -32,8 +32,8 @@ impl Drive {
     /// Says that the run is idle, once neither a turn nor a task in the background runs. Hosts close
     /// standard input then, which ends the run and its tasks.
     pub(super) fn print_idle(&mut self, progress: &Progress) {
-        let waits = self.background.owes_idle && progress.inputs.0.is_empty();
-        if waits && self.running_tasks().is_empty() {
+        let waits = progress.inputs.0.is_empty() && self.after_turn.is_empty();
+        if self.background.owes_idle && waits && self.running_tasks().is_empty() {
             self.background.owes_idle = false;
             // The ends of the tasks come before it.
             self.print_tasks();

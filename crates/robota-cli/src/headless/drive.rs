@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use robota_core::event::{Cursor, Delivery, Event, TurnEnd};
-use robota_core::ids::{CallId, InputId, RandomIds, TurnId};
+use robota_core::ids::{InputId, RandomIds, TurnId};
 use robota_core::journal::JournalError;
 use robota_core::message::{Block, Message};
 use robota_core::redact::Redactor;
@@ -14,6 +14,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use super::after_turn::AfterTurn;
 use super::background::{Background, next_task};
 use super::blocks;
 use super::compactions::Compactions;
@@ -90,8 +91,8 @@ pub(crate) struct Drive {
     /// The interrupt in progress. Messages that the host sends meanwhile are not part of the
     /// interrupted turn.
     pub(crate) interrupting: Option<JoinHandle<()>>,
-    /// Requests of the host that wait until no turn runs.
-    pub(crate) after_turn: Vec<ControlInput>,
+    /// What the host sent that waits for the end of the turn.
+    pub(crate) after_turn: AfterTurn,
     /// Messages that are added to the conversation when no turn runs.
     pub(crate) injected: Vec<JoinHandle<()>>,
     /// What hosts still have to learn about tasks in the background, and about the end of the run.
@@ -160,6 +161,7 @@ async fn wait_until(time: Option<Instant>) {
 enum Next {
     Signal,
     Interrupted,
+    Paused,
     OutputClosed,
     Command(HostCommand),
     Event(Option<Result<SessionEvent, SessionError>>),
@@ -185,7 +187,9 @@ impl Drive {
             FirstInput::Message(message) => self.on_message(message, &mut progress).await?,
         }
         self.print_idle(&progress);
-        while !(progress.inputs.0.is_empty() && (self.from_host.is_none() || progress.stopping)) {
+        while !(progress.inputs.0.is_empty()
+            && (progress.stopping || (self.from_host.is_none() && self.after_turn.is_empty())))
+        {
             match self.next(&mut progress).await {
                 Next::Signal | Next::OutputClosed => {
                     progress.stopping = true;
@@ -193,6 +197,8 @@ impl Drive {
                     self.interrupt(None);
                 }
                 Next::Interrupted => self.interrupting = None,
+                // What waits for it is handled below.
+                Next::Paused => {}
                 Next::Command(command) => self.on_command(command).await,
                 Next::Event(Some(event)) => self.on_event(&event?, &mut progress).await,
                 Next::Hook(change) => self.print_hook(&change),
@@ -232,11 +238,7 @@ impl Drive {
                     self.interrupt(None);
                 }
             }
-            if progress.inputs.0.is_empty() {
-                for request in std::mem::take(&mut self.after_turn) {
-                    self.requests.handle(request).await;
-                }
-            }
+            self.run_after_turn(&mut progress).await?;
             self.print_idle(&progress);
         }
         for injected in self.injected.drain(..) {
@@ -336,6 +338,7 @@ impl Drive {
             () = self.writer.closed().cancelled(), if !stopping => Next::OutputClosed,
             Some(command) = self.commands.recv() => Next::Command(command),
             () = interrupted => Next::Interrupted,
+            () = self.after_turn.paused() => Next::Paused,
             event = events => Next::Event(event),
             // After the events, so that the line of a call comes before those of its hooks.
             Some(change) = self.hook_changes.recv() => Next::Hook(change),
@@ -368,7 +371,7 @@ impl Drive {
     }
 
     /// Takes a message of the host.
-    async fn on_message(
+    pub(super) async fn deliver(
         &mut self,
         input: UserInput,
         progress: &mut Progress,
@@ -424,7 +427,8 @@ impl Drive {
     ) -> anyhow::Result<()> {
         match serde_json::from_value(request.request.clone()) {
             Ok(QueueRequest::Interrupt { cancel_queued }) => {
-                let receipt = progress.inputs.interrupt(cancel_queued);
+                let held = self.after_turn.interrupt(cancel_queued);
+                let receipt = progress.inputs.interrupt(cancel_queued, held);
                 // The receipt comes before the result of the interrupted turn.
                 self.requests.host.reply(&request.request_id, &Ok(receipt));
                 self.interrupt(None);
@@ -435,14 +439,14 @@ impl Drive {
                         sent.on_cancel = OnCancel::Discard;
                         true
                     }
-                    Some(_) | None => false,
+                    Some(_) => false,
+                    None => self.after_turn.cancel(&message_uuid),
                 };
                 let reply = Ok(json!({"cancelled": cancelled}));
                 self.requests.host.reply(&request.request_id, &reply);
             }
-            // Calls of the turn may change the files while they are restored.
-            Ok(QueueRequest::RewindFiles { dry_run: false }) if !progress.inputs.0.is_empty() => {
-                self.after_turn.push(request);
+            Ok(QueueRequest::RewindFiles { dry_run: false }) => {
+                self.on_file_request(request, progress).await;
             }
             Ok(QueueRequest::RewindFiles { .. }) | Err(_) => self.requests.handle(request).await,
         }
@@ -534,8 +538,10 @@ impl Drive {
             self.print_tasks();
         }
         let ended = self.projection.on_event(&event.envelope);
-        if let (Some(call), Some(approver)) = (self.asks_host(event.event()), &self.approver) {
-            approver.announce_printed(call);
+        if let Some(approver) = &self.approver {
+            for call in self.projection.asks_host(event.event()) {
+                approver.announce_printed(call);
+            }
         }
         let exhausted = self.projection.record().structured_exhausted;
         if exhausted && !ended && self.interrupting.is_none() {
@@ -543,18 +549,6 @@ impl Drive {
         }
         if ended {
             self.finish_turn(progress).await;
-        }
-    }
-
-    /// Returns the call about which the host is asked after this event.
-    fn asks_host(&self, event: &Event) -> Option<CallId> {
-        match event {
-            Event::PermissionAsked(data) => Some(data.call.clone()),
-            // The tool asks when it runs.
-            Event::ToolStarted(data) if self.projection.asks_user(&data.call) => {
-                Some(data.call.clone())
-            }
-            _ => None,
         }
     }
 

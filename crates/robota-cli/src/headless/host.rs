@@ -95,6 +95,11 @@ impl Host {
         }
     }
 
+    /// Returns whether a request waits for the answer of the host.
+    pub(crate) fn is_asked(&self) -> bool {
+        !self.lock().is_empty()
+    }
+
     /// Prints whether the run waits for the host, if the host asked for that.
     pub(crate) fn state(&self, state: SessionStateText) {
         self.writer.state(state);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use robota_config::McpScope;
 use robota_core::event::{Envelope, Event};
 use robota_core::ids::CallId;
-use robota_core::message::Block;
+use robota_core::message::{Block, ToolUse};
 use robota_mcp::client::{
     ElicitAnswer, Elicitation, ElicitationKind, Elicitor, HostChannel, ServerReport, ServerStatus,
 };
@@ -34,12 +34,21 @@ pub(crate) struct CallIds(Mutex<HashMap<String, String>>);
 impl CallIds {
     /// Takes an event of the session.
     pub(super) fn observe(&self, envelope: &Envelope) {
-        let Event::AssistantMessage(data) = &envelope.event else { return };
-        let calls = data.message.content.iter().filter_map(|block| match block {
-            Block::ToolUse(call) => Some((call.call.to_string(), call.public_id().to_owned())),
-            _ => None,
-        });
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = calls.collect();
+        let pair = |call: &ToolUse| (call.call.to_string(), call.public_id().to_owned());
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &envelope.event {
+            Event::ModelRequested(_) => known.clear(),
+            // A call may run before its answer is complete.
+            Event::ToolCalled(data) => known.extend([pair(&data.tool_use)]),
+            Event::AssistantMessage(data) => {
+                let calls = data.message.content.iter().filter_map(|block| match block {
+                    Block::ToolUse(call) => Some(pair(call)),
+                    _ => None,
+                });
+                *known = calls.collect();
+            }
+            _ => {}
+        }
     }
 
     /// Returns our id of a call of the last answer; none if it has no such call.

@@ -20,6 +20,7 @@ use robota_stream_json::MemoryPaths;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use super::after_turn::AfterTurn;
 use super::background::Background;
 use super::compactions::Compactions;
 use super::decisions::HostCommand;
@@ -260,7 +261,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         scheduled,
         earlier,
         interrupting: None,
-        after_turn: Vec::new(),
+        after_turn: AfterTurn::default(),
         injected: Vec::new(),
         background: Background::default(),
     };

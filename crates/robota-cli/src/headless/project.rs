@@ -95,6 +95,10 @@ pub(crate) struct Projection {
 struct Call {
     tool_use: ToolUse,
     decision: Option<DecisionMeta>,
+    /// Whether it runs or ran.
+    started: bool,
+    /// Whether its answer is complete, so that its line was printed.
+    printed: bool,
     /// The arguments with which it runs, if they are not the model's.
     input: Option<Value>,
     /// How long it ran, in milliseconds.
@@ -158,9 +162,23 @@ impl Projection {
         &mut self.record
     }
 
-    /// Returns whether the call asks the user, and so the host.
-    pub(crate) fn asks_user(&self, call: &CallId) -> bool {
-        self.calls.get(call).is_some_and(|call| call.tool_use.name == ASK_USER)
+    /// Returns the calls about which the host is asked after this event. A call that asks the user may
+    /// run before its answer is complete; the host is asked when the line of the call was printed.
+    pub(crate) fn asks_host(&self, event: &Event) -> Vec<CallId> {
+        let asks = |call: &&CallId| {
+            let call = self.calls.get(*call);
+            call.is_some_and(|it| it.tool_use.name == ASK_USER && it.started && it.printed)
+        };
+        match event {
+            Event::PermissionAsked(data) => vec![data.call.clone()],
+            Event::ToolStarted(data) => {
+                Some(&data.call).filter(asks).cloned().into_iter().collect()
+            }
+            Event::AssistantMessage(data) => {
+                calls_of(&data.message).filter(asks).cloned().collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// Takes an event. Returns true at the end of a turn.
@@ -218,6 +236,8 @@ impl Projection {
                 let call = Call {
                     tool_use: data.tool_use.clone(),
                     decision: None,
+                    started: false,
+                    printed: false,
                     input: None,
                     duration_ms: 0,
                     before: None,
@@ -231,7 +251,14 @@ impl Projection {
                 self.usage = data.usage;
                 self.rate_limits(ts);
             }
-            Event::AssistantMessage(data) => self.answer(&data.message, envelope),
+            Event::AssistantMessage(data) => {
+                self.answer(&data.message, envelope);
+                for call in calls_of(&data.message) {
+                    if let Some(call) = self.calls.get_mut(call) {
+                        call.printed = true;
+                    }
+                }
+            }
             Event::ToolBatchStarted(_) => self.record.in_tools = true,
             Event::ToolBatchFinished(_) => self.record.in_tools = false,
             Event::ModelRetry(data) => {
@@ -248,6 +275,7 @@ impl Projection {
             Event::PermissionDecided(data) => self.decided(data),
             Event::ToolStarted(data) => {
                 if let Some(call) = self.calls.get_mut(&data.call) {
+                    call.started = true;
                     call.input.clone_from(&data.input);
                     if self.shown.progress {
                         output::progress(&action(&call.tool_use));
@@ -480,6 +508,14 @@ impl Projection {
         let uuid = self.writer.id();
         self.assistant(block, about, Some(error_class(error)), false, (uuid.as_str(), envelope));
     }
+}
+
+/// Returns the calls of an answer.
+fn calls_of(message: &Message) -> impl Iterator<Item = &CallId> {
+    message.content.iter().filter_map(|block| match block {
+        message::Block::ToolUse(call) => Some(&call.call),
+        _ => None,
+    })
 }
 
 /// Returns the class of a failed model call.

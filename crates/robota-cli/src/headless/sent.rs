@@ -73,8 +73,9 @@ pub(crate) enum QueueRequest {
 
 impl Queue {
     /// Prepares an interrupt of the turn that runs, and returns the receipt. Inputs that wait for the
-    /// turn are sent again after it, or cancelled if the host asks for that.
-    pub(crate) fn interrupt(&mut self, cancel_queued: bool) -> Value {
+    /// turn are sent again after it, or cancelled if the host asks for that. `held` are the ids of
+    /// messages that were not sent to the session yet.
+    pub(crate) fn interrupt(&mut self, cancel_queued: bool, held: Vec<String>) -> Value {
         let mut waiting = Vec::new();
         for (at, sent) in self.0.iter_mut().enumerate() {
             if sent.on_cancel == OnCancel::Discard {
@@ -89,6 +90,7 @@ impl Queue {
                 waiting.extend(sent.from_host.as_ref().and_then(|message| message.uuid.clone()));
             }
         }
+        waiting.extend(held);
         if cancel_queued {
             json!({"still_queued": [], "cancelled": waiting})
         } else {

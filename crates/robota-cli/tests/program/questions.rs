@@ -1,5 +1,6 @@
 //! Questions of the model that a host answers (AskUserQuestion).
 
+use robota_testkit::mock::{MockServer, Reply, Scenario};
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -47,6 +48,44 @@ fn sdk_08_the_questions_of_one_call_are_one_request() {
     assert_eq!(result["tool_use_result"]["answers"], answers);
     assert_eq!(lines.last().unwrap()["result"], "Fine.");
     assert_eq!(host.finish().1, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sdk_08_a_question_comes_after_the_line_of_its_call() {
+    let questions = json!([{"question": "Which?", "header": "H",
+        "options": [{"label": "red"}, {"label": "blue"}]}]);
+    let ask = Reply::new().tool("AskUserQuestion", json!({"questions": questions}));
+    // The call runs while the rest of the answer is still missing.
+    let scenario = Scenario::reply(ask.gate("half").text("Well?")).then("Fine.");
+    let mock = MockServer::start(scenario).await.unwrap();
+    let home = Home::new();
+    home.write("project/unused", "");
+    let model = ["--model", "claude-sonnet-5-5"];
+    let mut command = home.command(&[&crate::host::STREAM[..], &model, &ASKS].concat());
+    command.env("ANTHROPIC_BASE_URL", mock.origin()).env("ANTHROPIC_API_KEY", "sk-test-0123456789");
+    let mut host = Host::spawn(&mut command);
+    host.say("go");
+    mock.reached("half").await;
+    let mut seen = Vec::new();
+    // Time for a request that comes too early.
+    for _ in 0..50 {
+        host.send(&json!({"type": "control_request", "request_id": "r",
+            "request": {"subtype": "get_binary_version"}}));
+        seen.extend(host.until("control_response"));
+    }
+    mock.release("half");
+    if !seen.iter().any(|line| line["type"] == "control_request") {
+        seen.extend(host.until("control_request"));
+    }
+    let at = |kind: &str| seen.iter().position(|line| line["type"] == kind);
+    assert!(at("assistant").is_some_and(|line| Some(line) < at("control_request")), "{seen:?}");
+    let asked = seen.last().unwrap();
+    let calls = seen.iter().filter_map(|line| line["message"]["content"][0]["id"].as_str());
+    assert_eq!(calls.collect::<Vec<_>>(), [&asked["request"]["tool_use_id"]], "{seen:?}");
+    let input = json!({"answers": {"Which?": "blue"}});
+    host.answer(asked, &json!({"behavior": "allow", "updatedInput": input}));
+    assert_eq!(host.until("result").last().unwrap()["result"], "Fine.");
+    host.finish();
 }
 
 #[test]

@@ -78,24 +78,72 @@ fn sdk_17_a_replayed_message_has_an_id_to_go_back_to() {
     assert_eq!(host.finish().1, Some(0));
 }
 
-#[test]
-fn sdk_17_files_are_restored_after_the_turn_that_runs() {
-    let home = Home::new();
-    let script =
-        "- {tools: [{tool: Write, input: {file_path: a.txt, content: one}}]}\n- Written.\n";
-    let mut host = Host::start(&home, script, &["--permission-prompt-tool", "stdio"]);
-    let uuid = json!("6b7f8f3a-0000-4000-8000-000000000001");
+/// The arguments of a host that decides about calls.
+const ASKS: [&str; 2] = ["--permission-prompt-tool", "stdio"];
+
+const FIRST: &str = "6b7f8f3a-0000-4000-8000-000000000001";
+const SECOND: &str = "6b7f8f3a-0000-4000-8000-000000000002";
+
+fn say(host: &mut Host, uuid: &str, text: &str) {
     host.send(&json!({
         "type": "user",
         "uuid": uuid,
-        "message": {"role": "user", "content": "write"},
+        "message": {"role": "user", "content": text},
     }));
-    let asked = host.until("control_request").pop().unwrap();
-    host.send(&json!({"type": "control_request", "request_id": "r", "request": rewind(&uuid)}));
-    host.answer(&asked, &json!({"behavior": "allow"}));
+}
+
+fn send_rewind(host: &mut Host) {
+    let request = rewind(&json!(FIRST));
+    host.send(&json!({"type": "control_request", "request_id": "r", "request": request}));
+}
+
+#[cfg(unix)]
+#[test]
+fn sdk_17_files_are_restored_after_the_turn_that_runs_and_before_later_messages() {
+    let home = Home::new();
+    let script = "- {tools: [{tool: Write, input: {file_path: a.txt, content: one}}]}\n\
+                  - {tools: [{tool: Bash, input: {command: cat pipe}}]}\n- Written.\n\
+                  - {tools: [{tool: Bash, input: {command: ls}}]}\n- Listed.\n";
+    home.write("project/unused", "");
+    let pipe = home.path("project/pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut host = Host::start(&home, script, &["--permission-mode", "bypassPermissions"]);
+    say(&mut host, FIRST, "write");
+    // The line of the second call.
+    while host.until("assistant").last().unwrap()["message"]["content"][0]["name"] != "Bash" {}
+    send_rewind(&mut host);
+    say(&mut host, SECOND, "list");
+    host.send(&json!({"type": "control_request", "request_id": "i",
+        "request": {"subtype": "get_binary_version"}}));
+    // Both have arrived.
+    let lines = host.until("control_response");
+    assert_eq!(lines.last().unwrap()["response"]["request_id"], "i", "{lines:?}");
+    assert!(home.path("project/a.txt").exists());
+    std::fs::write(&pipe, "end").unwrap();
     assert_eq!(host.until("result").last().unwrap()["result"], "Written.");
     let restored = host.until("control_response").pop().unwrap();
     assert_eq!(restored["response"]["response"]["canRewind"], true, "{restored}");
-    assert!(!home.path("project/a.txt").exists());
+    let lines = host.until("result");
+    assert_eq!(lines.last().unwrap()["result"], "Listed.", "{:?}", kinds(&lines));
+    let list = lines.iter().find(|line| line["type"] == "user").unwrap();
+    assert!(!list.to_string().contains("a.txt"), "{list}");
+    assert_eq!(host.finish().1, Some(0));
+}
+
+#[test]
+fn sdk_17_files_are_not_restored_while_the_turn_waits_for_the_host() {
+    let home = Home::new();
+    let script =
+        "- {tools: [{tool: Write, input: {file_path: a.txt, content: one}}]}\n- Written.\n";
+    let mut host = Host::start(&home, script, &ASKS);
+    say(&mut host, FIRST, "write");
+    let asked = host.until("control_request").pop().unwrap();
+    send_rewind(&mut host);
+    let refused = host.until("control_response").pop().unwrap();
+    assert_eq!(refused["response"]["subtype"], "error", "{refused}");
+    assert!(refused["response"]["error"].to_string().contains("waits for an answer"), "{refused}");
+    host.answer(&asked, &json!({"behavior": "allow"}));
+    assert_eq!(host.until("result").last().unwrap()["result"], "Written.");
+    assert!(home.path("project/a.txt").exists());
     assert_eq!(host.finish().1, Some(0));
 }

@@ -61,6 +61,7 @@ impl Actor {
             Request::RestoreCheckpoint { checkpoint, options, reply } => {
                 let _ = reply.send(self.restore_checkpoint(&checkpoint, options).await);
             }
+            Request::Pause { reply } => self.pausing.push_back(reply),
             Request::Recover { choices, reply } => {
                 let _ = reply.send(self.recover(choices).await);
             }
@@ -135,6 +136,8 @@ impl Actor {
         let state = self.recorder.state();
         self.work.is_none()
             && self.deferred.is_empty()
+            && self.pausing.is_empty()
+            && self.paused.is_none()
             && self.blocked.is_none()
             && self.recorder.failure().is_none()
             && !self.options.needs_recovery

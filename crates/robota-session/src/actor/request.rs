@@ -85,6 +85,8 @@ pub(crate) enum Request {
     Rewrite { how: Rewrite, reply: Reply<()> },
     /// Return files, conversation or both to a checkpoint; nothing may run meanwhile.
     RestoreCheckpoint { checkpoint: String, options: RestoreOptions, reply: Reply<RestoreReport> },
+    /// Answer as soon as nothing runs; no input is delivered until the other end is dropped.
+    Pause { reply: Reply<oneshot::Sender<()>> },
     /// Close what a crash left open, as the caller chose.
     Recover { choices: HashMap<CallId, Choice>, reply: Reply<()> },
     /// End the session; answers when the journal is released.

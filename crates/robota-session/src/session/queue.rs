@@ -5,6 +5,7 @@ use robota_core::ids::InputId;
 use robota_core::message::{Block, Content};
 use robota_core::state::State;
 use serde_json::{Map, Value};
+use tokio::sync::oneshot;
 
 use super::Session;
 use crate::actor::{InputChange, Request};
@@ -29,6 +30,14 @@ pub struct QueuedInput {
 #[derive(Clone)]
 pub struct QueueHandle(pub(super) Session);
 
+/// Keeps inputs from being delivered until it is dropped.
+#[derive(Debug)]
+#[must_use = "inputs are delivered again when it is dropped"]
+pub struct QueuePause {
+    /// The session's task waits for the end of this channel.
+    _resume: oneshot::Sender<()>,
+}
+
 impl Session {
     /// Returns the handle for the inputs that wait.
     #[must_use]
@@ -44,6 +53,16 @@ impl QueueHandle {
     /// If the session has ended.
     pub async fn list(&self) -> Result<Vec<QueuedInput>, SessionError> {
         self.0.inspect(waiting).await
+    }
+
+    /// Waits until nothing runs. No input is delivered then until the returned value is dropped: what the
+    /// caller does meanwhile, such as a restore of files, happens between two turns.
+    ///
+    /// # Errors
+    /// If the session has ended.
+    pub async fn pause(&self) -> Result<QueuePause, SessionError> {
+        let resume = self.0.ask(|reply| Request::Pause { reply }).await?;
+        Ok(QueuePause { _resume: resume })
     }
 
     /// Replaces the content of a waiting input, without the metadata and the permission rules that were
