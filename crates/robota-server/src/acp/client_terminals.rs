@@ -34,7 +34,7 @@ impl ShownTerminals {
 /// Runs a command in a terminal of the editor and shows the terminal in its call. Returns none if the
 /// editor refused to start it.
 pub(super) async fn run(
-    connection: &Connection,
+    connection: &Arc<Connection>,
     session_id: &str,
     shown: &ShownTerminals,
     call: &CallId,
@@ -48,11 +48,18 @@ pub(super) async fn run(
         cwd: command.cwd.to_str()?,
         output_byte_limit: command.output_limit,
     };
-    let creating = connection.request::<CreateTerminalResponse>("terminal/create", &request);
+    let session = session_id.to_owned();
+    let late = async move |connection: Arc<Connection>, created: CreateTerminalResponse| {
+        // The editor has started the command after all. It also ends it with this.
+        let terminal_id = &created.terminal_id;
+        let terminal = TerminalRequest { session_id: &session, terminal_id };
+        release(&connection, &terminal).await;
+    };
+    let creating = connection.request_or_late("terminal/create", &request, late);
     let created = tokio::select! {
-        // Biased: the request is sent before anything else can end the wait.
+        // Biased: a terminal that was started counts.
         biased;
-        created = creating => created.ok()?,
+        created = creating => created.ok()?.ok()?,
         // The editor may still start the command, so that it must not be run elsewhere.
         () = cancel.cancelled() => return Some(without_terminal(TerminalEnd::Interrupted)),
         () = tokio::time::sleep(LIMIT) => return Some(without_terminal(TerminalEnd::Unknown)),
@@ -92,9 +99,14 @@ pub(super) async fn run(
         Ok(Ok(output)) => serde_json::from_value::<TerminalOutput>(output).unwrap_or_default(),
         _ => TerminalOutput::default(),
     };
-    // The editor may forget the terminal; it still shows what was printed.
-    let _ = ask("terminal/release").await;
+    release(connection, &terminal).await;
     Some(TerminalResult { output: output.output, cut: output.truncated, end })
+}
+
+/// Lets the editor forget a terminal. It ends the command, and still shows what was printed.
+async fn release(connection: &Connection, terminal: &TerminalRequest<'_>) {
+    let releasing = connection.request::<Value>("terminal/release", terminal);
+    let _ = tokio::time::timeout(LIMIT, releasing).await;
 }
 
 /// Returns the result of a command whose terminal the editor did not name.

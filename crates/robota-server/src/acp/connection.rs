@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -59,18 +59,57 @@ impl Connection {
         method: &str,
         params: &impl Serialize,
     ) -> Result<T, RpcError> {
+        let (id, answered) = self.begin();
+        // From here on the entry in `waiting` is removed however this future ends.
+        let pending = Pending { connection: self, id };
+        self.send(rpc::request(&pending.id, method, params)).await;
+        read(method, answered.await)
+    }
+
+    /// Sends a request whose answer has to be handled in any case. When the receiver is dropped, it sends the
+    /// editor a cancellation of the request, and a result that comes nevertheless goes to `late`.
+    pub(super) fn request_or_late<T, F>(
+        self: &Arc<Self>,
+        method: &'static str,
+        params: &impl Serialize,
+        late: impl FnOnce(Arc<Self>, T) -> F + Send + 'static,
+    ) -> oneshot::Receiver<Result<T, RpcError>>
+    where
+        T: DeserializeOwned + Send + 'static,
+        F: Future<Output = ()> + Send,
+    {
+        let (id, mut answered) = self.begin();
+        let line = rpc::request(&id, method, params);
+        let (mut sender, receiver) = oneshot::channel();
+        let this = self.clone();
+        tokio::spawn(async move {
+            this.send(line).await;
+            tokio::select! {
+                biased;
+                answer = &mut answered => {
+                    // The receiver may be dropped at this moment.
+                    if let Err(Ok(result)) = sender.send(read(method, answer)) {
+                        late(this, result).await;
+                    }
+                    return;
+                }
+                () = sender.closed() => {}
+            }
+            this.notify("$/cancel_request", &json!({"requestId": id})).await;
+            if let Ok(result) = read(method, answered.await) {
+                late(this, result).await;
+            }
+        });
+        receiver
+    }
+
+    /// Begins to wait for the response to a request.
+    fn begin(&self) -> (RequestId, oneshot::Receiver<Result<Value, RpcError>>) {
         // `Relaxed` is enough: the ids only have to differ.
         let id = RequestId::Number(self.next.fetch_add(1, Ordering::Relaxed));
         let (answer, answered) = oneshot::channel();
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), answer);
-        // From here on the entry in `waiting` is removed however this future ends.
-        let pending = Pending { connection: self, id };
-        self.send(rpc::request(&pending.id, method, params)).await;
-        let gone = || RpcError::new(INTERNAL_ERROR, "the editor closed the connection");
-        let result = answered.await.map_err(|_| gone())??;
-        serde_json::from_value(result).map_err(|error| {
-            RpcError::new(INTERNAL_ERROR, format!("the editor's answer to {method}: {error}"))
-        })
+        (id, answered)
     }
 
     /// Takes the response to a request. A response without a waiting request is ignored.
@@ -87,6 +126,18 @@ impl Connection {
         // connection.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
+}
+
+/// Reads the answer to a request. Without one, the connection has ended.
+fn read<T: DeserializeOwned>(
+    method: &str,
+    answer: Result<Result<Value, RpcError>, oneshot::error::RecvError>,
+) -> Result<T, RpcError> {
+    let gone = || RpcError::new(INTERNAL_ERROR, "the editor closed the connection");
+    let result = answer.map_err(|_| gone())??;
+    serde_json::from_value(result).map_err(|error| {
+        RpcError::new(INTERNAL_ERROR, format!("the editor's answer to {method}: {error}"))
+    })
 }
 
 /// A request that waits for its answer.

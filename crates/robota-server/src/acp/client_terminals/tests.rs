@@ -1,6 +1,6 @@
 use super::*;
 
-/// Runs a command with an editor that does not answer.
+/// Runs a command with an editor that answers only when nobody waits for it any more.
 async fn unanswered(cancel: &CancellationToken) -> Option<TerminalEnd> {
     let (out, mut lines) = tokio::sync::mpsc::channel(8);
     let command = TerminalCommand {
@@ -10,10 +10,16 @@ async fn unanswered(cancel: &CancellationToken) -> Option<TerminalEnd> {
         output_limit: 100,
         timeout: Duration::from_secs(600),
     };
-    let (connection, shown) = (Connection::new(out), ShownTerminals::default());
+    let (connection, shown) = (Arc::new(Connection::new(out)), ShownTerminals::default());
     let ran = run(&connection, "session", &shown, &CallId::from("call"), command, cancel).await;
-    assert!(lines.recv().await.unwrap().contains("terminal/create"));
+    let create: Value = serde_json::from_str(&lines.recv().await.unwrap()).unwrap();
+    assert_eq!(create["method"], "terminal/create");
     assert!(lines.recv().await.unwrap().contains("$/cancel_request"));
+    let id = serde_json::from_value(create["id"].clone()).unwrap();
+    connection.on_response(&id, Ok(serde_json::json!({"terminalId": "late"})));
+    let release: Value = serde_json::from_str(&lines.recv().await.unwrap()).unwrap();
+    assert_eq!(release["method"], "terminal/release");
+    assert_eq!(release["params"]["terminalId"], "late");
     ran.map(|result| result.end)
 }
 
