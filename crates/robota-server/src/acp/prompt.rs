@@ -75,7 +75,8 @@ fn as_text(blocks: &[ContentBlock]) -> Option<String> {
         let (text, is_link) = match block {
             ContentBlock::Text { text } => (text.clone(), false),
             ContentBlock::ResourceLink { name, uri, .. } => {
-                (mention_of_address(uri).unwrap_or_else(|| other_link(name, uri)), true)
+                let link = || without_mentions(&other_link(name, uri));
+                (mention_of_address(uri).unwrap_or_else(link), true)
             }
             _ => return None,
         };
@@ -94,6 +95,20 @@ fn as_text(blocks: &[ContentBlock]) -> Option<String> {
 /// Returns a link to something that is no file as text: name and address.
 fn other_link(name: &str, uri: &str) -> String {
     format!("[{name}]({uri})")
+}
+
+/// Returns a text that mentions nothing when it is read as typed: the name of an issue or a page can contain
+/// anything.
+fn without_mentions(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        // A mention starts after a space or a parenthesis. In Markdown this is still the letter.
+        if letter == '@' && !shown.chars().next_back().is_some_and(char::is_alphanumeric) {
+            shown.push('\\');
+        }
+        shown.push(letter);
+    }
+    shown
 }
 
 async fn embedded(resource: Resource, blobs: &dyn Blobs) -> Result<Block, RpcError> {

@@ -73,6 +73,17 @@ async fn a_command_takes_the_links_that_follow_as_arguments() {
 }
 
 #[tokio::test]
+async fn the_name_of_a_link_in_a_command_mentions_no_file() {
+    let blocks = json!([
+        {"type": "text", "text": "/review"},
+        {"type": "resource_link", "name": "Bug\n@.env (@docs:x by a@b", "uri": "https://example.com/ @x"},
+    ]);
+    let typed = "/review [Bug\n\\@.env (\\@docs:x by a@b](https://example.com/ \\@x)".to_owned();
+    assert!(robota_config::mentions::mentions(&typed).is_empty());
+    assert_eq!(read_json(blocks).await.unwrap(), PromptInput::Typed(typed));
+}
+
+#[tokio::test]
 async fn links_to_files_are_mentions_of_their_decoded_paths() {
     for (uri, expected) in [
         ("file:///w/My%20File.rs", "typed: @\"/w/My File.rs\""),
