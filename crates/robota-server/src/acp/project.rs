@@ -75,9 +75,10 @@ struct Call {
     tool_use: ToolUse,
     input: Value,
     diffs: Vec<ToolCallContent>,
+    /// The end of the output.
     output: String,
-    /// How much of the output was there when it was shown last.
-    shown: usize,
+    /// How much new output there is since it was shown last; none if nothing was shown.
+    new: Option<usize>,
     outcome: Option<ToolOutcome>,
 }
 
@@ -182,10 +183,7 @@ impl Projection {
             }
             Event::ToolOutput(data) => {
                 if let Some(call) = self.shown_call(&data.call) {
-                    call.output.push_str(&data.text);
-                    let new = call.output.len() - call.shown;
-                    if call.shown == 0 || new >= OUTPUT_STEP {
-                        call.shown = call.output.len();
+                    if call.add_output(&data.text) {
                         let content = vec![tool_call::output(tail(&call.output))];
                         updates.push(Update::ToolCallUpdate(ToolCall {
                             tool_call_id: data.call.to_string(),
@@ -430,8 +428,21 @@ impl Projection {
 impl Call {
     fn of(tool_use: ToolUse) -> Self {
         let input = tool_use.input.json().cloned().unwrap_or_default();
-        let (diffs, output, shown, outcome) = (Vec::new(), String::new(), 0, None);
-        Self { tool_use, input, diffs, output, shown, outcome }
+        let (diffs, output, new, outcome) = (Vec::new(), String::new(), None, None);
+        Self { tool_use, input, diffs, output, new, outcome }
+    }
+
+    /// Adds output. Returns whether there is enough that is new to show it.
+    fn add_output(&mut self, text: &str) -> bool {
+        self.output.push_str(text);
+        // A command can print for hours. Cut now and then, because that moves the rest.
+        if self.output.len() > 4 * SHOWN_OUTPUT {
+            self.output = tail(&self.output).to_owned();
+        }
+        let new = self.new.map_or(usize::MAX, |new| new + text.len());
+        let shows = new >= OUTPUT_STEP;
+        self.new = Some(if shows { 0 } else { new });
+        shows
     }
 }
 
@@ -480,3 +491,6 @@ fn tail(text: &str) -> &str {
     }
     text.get(start..).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;
