@@ -18,6 +18,8 @@ struct Seen {
     /// In the order in which the editor named them.
     folders: Vec<PathBuf>,
     of_session: HashMap<SessionId, PathBuf>,
+    /// The sessions that were deleted.
+    deleted: HashSet<SessionId>,
 }
 
 impl Seen {
@@ -27,6 +29,7 @@ impl Seen {
         }
         if let Some(session) = session {
             self.of_session.insert(session.clone(), folder.to_owned());
+            self.deleted.remove(session);
         }
     }
 }
@@ -78,7 +81,8 @@ impl Folders {
         Ok(all)
     }
 
-    /// Deletes a stored session. Returns false if no known folder has it.
+    /// Deletes a stored session. It can be called again, after a failure and also after a success. Returns
+    /// false if no known folder has the session.
     pub(super) async fn delete(
         &self,
         host: &dyn SessionHost,
@@ -86,21 +90,27 @@ impl Folders {
     ) -> Result<bool, HostError> {
         let (of_session, folders) = {
             let seen = self.seen();
+            if seen.deleted.contains(session) {
+                return Ok(true);
+            }
             (seen.of_session.get(session).cloned(), seen.folders.clone())
         };
-        if let Some(folder) = of_session {
+        let places = match of_session {
             // Only there: a copy of the folder has a session of the same id.
-            self.seen().of_session.remove(session);
-            return host.delete(Some(&folder), session).await;
-        }
-        if host.delete(None, session).await? {
-            return Ok(true);
-        }
-        for folder in folders {
-            if host.delete(Some(&folder), session).await? {
+            Some(folder) => vec![Some(folder)],
+            None => std::iter::once(None).chain(folders.into_iter().map(Some)).collect(),
+        };
+        for folder in places {
+            if host.delete(folder.as_deref(), session).await? {
+                let mut seen = self.seen();
+                seen.of_session.remove(session);
+                seen.deleted.insert(session.clone());
                 return Ok(true);
             }
         }
         Ok(false)
     }
 }
+
+#[cfg(test)]
+mod tests;

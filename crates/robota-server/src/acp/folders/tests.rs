@@ -1,0 +1,56 @@
+#![allow(clippy::unwrap_used)]
+use robota_sdk::host::HostErrorKind;
+use robota_sdk::{HostedSession, InteractiveSession, OpenRequest};
+
+use super::*;
+
+/// Folders that each have one session of the same id.
+struct Copies {
+    have: Mutex<HashSet<PathBuf>>,
+    fails: Mutex<bool>,
+}
+
+#[async_trait::async_trait]
+impl SessionHost for Copies {
+    async fn check_model(&self) -> Result<(), HostError> {
+        unimplemented!()
+    }
+
+    async fn open(&self, _request: OpenRequest) -> Result<HostedSession, HostError> {
+        unimplemented!()
+    }
+
+    async fn list(&self, _cwd: Option<&Path>) -> Result<Vec<SessionHead>, HostError> {
+        unimplemented!()
+    }
+
+    async fn delete(&self, cwd: Option<&Path>, _id: &SessionId) -> Result<bool, HostError> {
+        if std::mem::take(&mut *self.fails.lock().unwrap()) {
+            return Err(HostError::new(HostErrorKind::Failed, "the disk is full"));
+        }
+        Ok(self.have.lock().unwrap().remove(cwd.unwrap_or(Path::new("/start"))))
+    }
+
+    async fn set_model(
+        &self,
+        _session: &InteractiveSession,
+        _model: &str,
+    ) -> Result<String, HostError> {
+        unimplemented!()
+    }
+}
+
+#[tokio::test]
+async fn a_repeated_delete_deletes_no_copy_of_the_session() {
+    let have = ["/start", "/copy", "/work"].map(PathBuf::from);
+    let host = Copies { have: Mutex::new(have.into()), fails: Mutex::new(true) };
+    let (folders, session) = (Folders::default(), SessionId::from("s"));
+    folders.add(Path::new("/copy"), &SessionId::from("other"));
+    folders.add(Path::new("/work"), &session);
+    assert!(folders.delete(&host, &session).await.is_err());
+    for _ in 0..2 {
+        assert!(folders.delete(&host, &session).await.unwrap());
+    }
+    let left: HashSet<_> = ["/start", "/copy"].map(PathBuf::from).into();
+    assert_eq!(*host.have.lock().unwrap(), left);
+}
