@@ -39,7 +39,7 @@ pub use payload::{
     ConfigSource, ExpansionType, HookContext, HookData, HookEffort, NotificationType,
     SessionSource, SetupTrigger,
 };
-pub use runner::{DEFAULT_TIMEOUT, EventReport, HookRunner, OwnedHook, PointReport};
+pub use runner::{EventReport, HookRunner, OwnedHook, PointReport};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

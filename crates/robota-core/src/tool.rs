@@ -1,5 +1,6 @@
 //! The tool contract: how a tool describes itself, what it receives and what it returns.
 
+mod exit_code;
 mod function;
 mod outcome;
 mod output;
@@ -15,6 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use exit_code::failed_exit_code;
 pub use function::{FunctionTool, IntoOutcome, Json};
 pub use outcome::{DidRun, ToolOutcome};
 pub use output::{KeptOutput, OutputStore, OutputWriter, READ_OUTPUT};

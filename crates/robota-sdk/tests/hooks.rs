@@ -415,7 +415,7 @@ fn sdk_21_the_listing_says_what_runs_when_and_from_which_file() {
                 .iter()
                 .all(|it| it.origin.as_ref().unwrap().file.as_ref() == Some(&file))
     );
-    assert_eq!(listing.hooks[0].timeout, Duration::from_secs(60));
+    assert_eq!(listing.hooks[0].timeout, Duration::from_secs(600));
     let text = listing.to_string();
     assert!(text.starts_with("PreToolUse (Bash|Edit): command hook `./check`, from "), "{text}");
     for part in [

@@ -3,13 +3,11 @@
 
 use std::sync::Arc;
 
-use robota_core::hook::{
-    DEFAULT_TIMEOUT, HookDefinition, HookEvent, HookGroup, HookKind, HookRunner, MatchedOn,
-};
+use robota_core::hook::{HookDefinition, HookEvent, HookGroup, HookKind, HookRunner, MatchedOn};
 use robota_sdk::hooks::{HookEffect, HookListing};
 use serde_json::{Value, json};
 
-use super::hooks::HostHooks;
+use super::hooks::{CALLBACK_TIMEOUT, HostHooks};
 use super::queries::source;
 use super::settings_requests::errors;
 use crate::setup::Setup;
@@ -123,6 +121,12 @@ impl Row<'_> {
         let text = shown(&text);
         let kind = if self.of_host { "callback" } else { hook.kind().unwrap_or("") };
         let status = hook.status_message().map(shown);
+        // Hooks of an unknown event never run.
+        let event = self.event.parse().unwrap_or(HookEvent::PreToolUse);
+        let timeout = match self.of_host {
+            true => hook.timeout().unwrap_or(CALLBACK_TIMEOUT),
+            false => hook.timeout_at(event),
+        };
         let mut row = json!({
             "event": self.event,
             "matcher": shown(self.matcher.unwrap_or_default()),
@@ -132,7 +136,7 @@ impl Row<'_> {
             "displayText": status.as_ref().unwrap_or(&text),
             "commandText": text,
             "contentLabel": label,
-            "timeout": hook.timeout().unwrap_or(DEFAULT_TIMEOUT).as_secs_f64(),
+            "timeout": timeout.as_secs_f64(),
         });
         let more = [
             ("pluginName", self.plugin.map(Value::from)),

@@ -19,6 +19,10 @@ use crate::output;
 use crate::setup::print_hook_notice;
 use robota_stream_json::HostRequest;
 
+/// How long a callback may take, if the host does not say it. Hosts expect this default, whatever the
+/// default of commands is.
+pub(crate) const CALLBACK_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// The hooks of the host as it sends them, by the name of the event.
 pub(crate) type HooksInput = BTreeMap<String, Option<Vec<HostMatcher>>>;
 
@@ -89,6 +93,7 @@ impl HostHooks {
     /// Returns a runner for the hooks.
     pub(crate) fn runner(&self, context: HookContext, host: Arc<Host>) -> HookRunner {
         let mut runner = HookRunner::new(context)
+            .timeout(CALLBACK_TIMEOUT)
             .executor(HookKind::Command, Arc::new(CallbackExecutor(host)))
             .paths(Arc::new(OsPaths))
             .on_notice(|notice| print_hook_notice(&notice));
@@ -150,7 +155,7 @@ impl HookExecutor for CallbackExecutor {
             Ok(input) => input,
             Err(error) => return HookExit::failed(format!("its input is not JSON: {error}")),
         };
-        let Some(input) = translate::input(input) else { return HookExit::code(0, "", "") };
+        let input = translate::input(input);
         let request = HostRequest::HookCallback {
             callback_id: &hook.command,
             input: &input,

@@ -9,7 +9,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::HookKind;
+use super::{HookEvent, HookKind};
 
 /// Hooks that share a matcher, as one entry of an event in the settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -124,6 +124,19 @@ pub struct UnusableHook {
 /// The maximum timeout in seconds. A longer one is reduced to this.
 const MAX_TIMEOUT_SECS: f64 = 3_600.0;
 
+/// The timeouts of hooks that do not define one, by their kind.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
+const PROMPT_TIMEOUT: Duration = Duration::from_secs(30);
+const AGENT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The timeout of a hook that a user waits for before the prompt is sent, if it does not define one.
+const PROMPT_SUBMIT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The timeout of a hook at the end of a session, if it does not define one, and the longest that it
+/// can define: the program exits when they have ended.
+const SESSION_END_TIMEOUT: Duration = Duration::from_millis(1_500);
+const MAX_SESSION_END_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// A timeout of at least this many seconds was probably meant in milliseconds.
 // Other programs write milliseconds in this field.
 const SUSPICIOUS_TIMEOUT_SECS: f64 = 1_000.0;
@@ -147,6 +160,33 @@ impl HookDefinition {
     pub fn timeout(&self) -> Option<Duration> {
         let seconds = self.common()?.timeout?;
         Some(Duration::from_secs_f64(seconds.clamp(0.001, MAX_TIMEOUT_SECS)))
+    }
+
+    /// Returns how long the hook may run at an event: its own timeout, else that of its kind.
+    #[must_use]
+    pub fn timeout_at(&self, event: HookEvent) -> Duration {
+        self.timeout_or(None, event)
+    }
+
+    /// Returns how long the hook may run at an event. A hook without a timeout has `default`, else
+    /// that of its kind.
+    pub(super) fn timeout_or(&self, default: Option<Duration>, event: HookEvent) -> Duration {
+        let of_kind = match self.runs_as() {
+            Some(HookKind::Command | HookKind::Http) | None => COMMAND_TIMEOUT,
+            Some(HookKind::Prompt) => PROMPT_TIMEOUT,
+            Some(HookKind::Agent) => AGENT_TIMEOUT,
+        };
+        let default = default.unwrap_or(of_kind);
+        match event {
+            HookEvent::UserPromptSubmit => {
+                self.timeout().unwrap_or_else(|| default.min(PROMPT_SUBMIT_TIMEOUT))
+            }
+            HookEvent::SessionEnd => self.timeout().map_or_else(
+                || default.min(SESSION_END_TIMEOUT),
+                |own| own.min(MAX_SESSION_END_TIMEOUT),
+            ),
+            _ => self.timeout().unwrap_or(default),
+        }
     }
 
     /// Returns a warning for a timeout that was probably meant in milliseconds.

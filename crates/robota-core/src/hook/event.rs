@@ -17,9 +17,9 @@ pub enum HookEvent {
     PreToolUse,
     /// A tool call needs a user's approval.
     PermissionRequest,
-    /// A tool call ran; also one that failed, before [`HookEvent::PostToolUseFailure`].
+    /// A tool call succeeded.
     PostToolUse,
-    /// A tool call ran and failed.
+    /// A tool call ran and failed; also a command that ended with another code than 0.
     PostToolUseFailure,
     /// The user is asked for something.
     Notification,

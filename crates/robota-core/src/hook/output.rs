@@ -126,6 +126,11 @@ impl Reader {
             HookEnd::Signal(signal) => {
                 self.fail(&with_stderr(&format!("signal {signal} ended it"), &exit.stderr));
             }
+            // The call has run, and a slow hook has not judged it: withholding the result would make
+            // the model repeat the call.
+            HookEnd::TimedOut if self.event.is_after_call() && !self.hook.strict => {
+                self.warn("its time was up");
+            }
             HookEnd::TimedOut => self.fail("its time was up"),
             HookEnd::Failed(why) => self.fail(&truncated(why)),
         }
@@ -239,7 +244,7 @@ impl Reader {
             }
             self.output.updated_input = updated_input.or(specific.updated_input);
         }
-        if event == HookEvent::PostToolUse {
+        if event.is_after_call() {
             self.output.updated_output =
                 specific.updated_tool_output.or(specific.updated_mcp_tool_output);
         }

@@ -1,13 +1,13 @@
 //! The JSON object that a hook receives.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::{HookEvent, HookInput};
 use crate::event::CompactionTrigger;
 use crate::message::{Block, ToolUse};
 use crate::permission::Mode;
-use crate::tool::ToolOutcome;
+use crate::tool::{ToolOutcome, failed_exit_code};
 
 /// The fields that every hook of a session receives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -173,7 +173,7 @@ pub enum HookData {
     PreToolUse { tool_name: String, tool_input: Value, tool_use_id: String },
     /// A tool call needs a user's approval.
     PermissionRequest { tool_name: String, tool_input: Value, tool_use_id: String },
-    /// A tool call ran. `tool_output` is `tool_response` as text.
+    /// A tool call succeeded. `tool_output` is `tool_response` as text.
     PostToolUse {
         tool_name: String,
         tool_input: Value,
@@ -183,7 +183,7 @@ pub enum HookData {
         #[serde(skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
     },
-    /// A tool call ran and failed; the hooks of PostToolUse run as well.
+    /// A tool call ran and failed.
     PostToolUseFailure {
         tool_name: String,
         tool_input: Value,
@@ -387,21 +387,29 @@ impl HookData {
         }
     }
 
-    /// Returns the event of a call that failed; none if it did not.
-    #[must_use]
-    pub(super) fn failure(input: &HookInput) -> Option<Self> {
-        match input {
-            HookInput::PostToolUse { tool_use, outcome, duration_ms } if !outcome.ok => {
-                Some(Self::PostToolUseFailure {
-                    tool_name: tool_use.name.clone(),
-                    tool_input: tool_use.input.json().cloned().unwrap_or_default(),
-                    tool_use_id: tool_use.public_id().to_owned(),
-                    error: outcome.text(),
-                    is_interrupt: false,
-                    duration_ms: *duration_ms,
-                })
-            }
-            _ => None,
+    /// Returns the event of a call that ran: it succeeded, or it failed. A command that ended with
+    /// another code than 0 has failed, although the model judges that itself.
+    fn after_call(tool_use: &ToolUse, outcome: &ToolOutcome, duration_ms: Option<u64>) -> Self {
+        let tool_name = tool_use.name.clone();
+        let tool_input = tool_use.input.json().cloned().unwrap_or_default();
+        let tool_use_id = tool_use.public_id().to_owned();
+        match failure(&tool_name, &tool_input, outcome) {
+            Some(error) => Self::PostToolUseFailure {
+                tool_name,
+                tool_input,
+                tool_use_id,
+                error,
+                is_interrupt: outcome.error_code.as_deref() == Some("interrupted"),
+                duration_ms,
+            },
+            None => Self::PostToolUse {
+                tool_response: response(&tool_name, outcome),
+                tool_name,
+                tool_input,
+                tool_use_id,
+                tool_output: outcome.text(),
+                duration_ms,
+            },
         }
     }
 
@@ -443,14 +451,9 @@ impl From<&HookInput> for HookData {
                 Self::UserPromptSubmit { prompt: joined_text(content) }
             }
             HookInput::PreToolUse { tool_use, .. } => Self::pre_tool_use(tool_use),
-            HookInput::PostToolUse { tool_use, outcome, duration_ms } => Self::PostToolUse {
-                tool_name: tool_use.name.clone(),
-                tool_input: tool_use.input.json().cloned().unwrap_or_default(),
-                tool_use_id: tool_use.public_id().to_owned(),
-                tool_response: response(&tool_use.name, outcome),
-                tool_output: outcome.text(),
-                duration_ms: *duration_ms,
-            },
+            HookInput::PostToolUse { tool_use, outcome, duration_ms } => {
+                Self::after_call(tool_use, outcome, *duration_ms)
+            }
             HookInput::Stop { text, active } => {
                 Self::Stop { stop_hook_active: *active, last_assistant_message: text.clone() }
             }
@@ -469,23 +472,38 @@ fn joined_text(content: &[Block]) -> String {
     texts.join("\n")
 }
 
+/// Returns the text about a call that failed; none if it succeeded.
+fn failure(tool: &str, input: &Value, outcome: &ToolOutcome) -> Option<String> {
+    if !outcome.ok {
+        return Some(outcome.text());
+    }
+    let command = input.get("command").and_then(Value::as_str).filter(|_| tool == "Bash")?;
+    let code = failed_exit_code(command, &outcome.metadata)?;
+    // Scripts for Claude Code look for the code at the beginning.
+    let text = printed(outcome);
+    let text = text.trim_end();
+    let text = text.strip_suffix(&format!("[exit code {code}]")).unwrap_or(text);
+    Some(format!("Exit code {code}\n{}", text.trim_end()).trim_end().to_owned())
+}
+
+/// Returns what a command printed, without the note that it printed nothing.
+fn printed(outcome: &ToolOutcome) -> String {
+    let empty = outcome.metadata.get("output_bytes").is_some_and(|bytes| *bytes == 0);
+    let text = outcome.text();
+    if empty { text.replacen("[no output]\n", "", 1) } else { text }
+}
+
 fn response(tool: &str, outcome: &ToolOutcome) -> Value {
     let mut fields = Map::new();
     // Hooks that were written for Claude Code read these fields of a command. The tool does not keep
     // its two outputs apart.
-    if tool == "Bash" && outcome.ok {
-        let empty = outcome.metadata.get("output_bytes").is_some_and(|bytes| *bytes == 0);
-        let text = outcome.text();
-        let printed = if empty { text.replacen("[no output]\n", "", 1) } else { text };
-        fields.insert("stdout".to_owned(), printed.into());
+    if tool == "Bash" {
+        fields.insert("stdout".to_owned(), printed(outcome).into());
         fields.insert("stderr".to_owned(), "".into());
         fields.insert("interrupted".to_owned(), false.into());
     }
     fields.insert("success".to_owned(), outcome.ok.into());
     fields.insert("output".to_owned(), outcome.text().into());
-    if let Some(code) = &outcome.error_code {
-        fields.insert("error_code".to_owned(), json!(code));
-    }
     if !outcome.metadata.is_empty() {
         fields.insert("metadata".to_owned(), outcome.metadata.clone().into());
     }

@@ -19,9 +19,6 @@ use super::{
 use crate::approve::Answer;
 use crate::paths::Paths;
 
-/// The timeout of hooks that do not define one.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
-
 /// How long an executor may take to end a hook after its timeout. After that the runner stops
 /// waiting for it.
 const EXECUTOR_GRACE: Duration = Duration::from_secs(10);
@@ -53,7 +50,7 @@ pub struct HookRunner {
     transcript: Option<Arc<dyn HookTranscript>>,
     paths: Option<Arc<dyn Paths>>,
     observer: Option<Arc<dyn HookObserver>>,
-    timeout: Duration,
+    timeout: Option<Duration>,
     show: Arc<Show>,
     problems: Vec<InvalidMatcher>,
 }
@@ -207,7 +204,7 @@ impl HookRunner {
             transcript: None,
             paths: None,
             observer: None,
-            timeout: DEFAULT_TIMEOUT,
+            timeout: None,
             show: Arc::new(|_| {}),
             problems: Vec::new(),
         }
@@ -335,10 +332,11 @@ impl HookRunner {
         self
     }
 
-    /// Sets the timeout of hooks that do not define one.
+    /// Sets the timeout of hooks that do not define one. Without it, they have that of their kind
+    /// ([`HookDefinition::timeout_at`]).
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
+        self.timeout = Some(timeout);
         self
     }
 
@@ -371,10 +369,6 @@ impl HookRunner {
     pub async fn run_point(&self, input: HookInput) -> PointReport {
         let data = HookData::from(&input);
         let mut output = self.run_matching(&data).await;
-        if let Some(failure) = HookData::failure(&input) {
-            let of_failure = self.run_matching(&failure).await;
-            output = HookOutput::merge(data.event(), [output, of_failure]);
-        }
         let notices = std::mem::take(&mut output.notices);
         let (context, stop) = match input.point() {
             // The decisions of these two points contain their context themselves.
@@ -487,7 +481,7 @@ impl HookRunner {
                     if let Some(text) = hook.status_message() {
                         (self.show)(HookNotice::status(event, text));
                     }
-                    let limit = hook.timeout().unwrap_or(self.timeout);
+                    let limit = hook.timeout_or(self.timeout, event);
                     let task = execute(executor, hook.clone(), payload.clone(), limit);
                     if hook.is_detached() {
                         // A detached hook cannot decide anything; its exit is reported as a notice.
@@ -577,6 +571,7 @@ async fn execute(
 #[async_trait::async_trait]
 impl Hooks for HookRunner {
     fn has_point(&self, point: HookPoint) -> bool {
+        // Whether a call failed is known only when the point is reached.
         let failures =
             point == HookPoint::PostToolUse && self.has_event(HookEvent::PostToolUseFailure);
         failures || self.has_event(point.into())

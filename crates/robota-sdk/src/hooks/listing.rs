@@ -4,9 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use robota_config::{Origin, Settings};
-use robota_core::hook::{
-    DEFAULT_TIMEOUT, HookDefinition, HookEvent, HookKind, MatchedOn, Matcher, OwnedHook,
-};
+use robota_core::hook::{HookDefinition, HookEvent, HookKind, MatchedOn, Matcher, OwnedHook};
 use serde::Serialize;
 
 use crate::agents::hook_owner;
@@ -180,7 +178,8 @@ fn list(
         matcher: matcher.map(str::to_owned),
         condition: hook.condition().map(str::to_owned),
         label: hook.label(),
-        timeout: hook.timeout().unwrap_or(DEFAULT_TIMEOUT),
+        // Hooks of an unknown event never run.
+        timeout: hook.timeout_at(event.unwrap_or(HookEvent::PreToolUse)),
         origin: None,
         owner: None,
         effect: effect(event, hook, kinds),

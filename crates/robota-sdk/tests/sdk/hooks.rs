@@ -206,7 +206,6 @@ async fn core_22_hooks_get_absolute_paths_of_files() {
         [
             "PermissionRequest /new.txt",
             "PostToolUse /a.txt",
-            "PostToolUse /missing.txt",
             "PostToolUse /new.txt",
             "PostToolUse /sub",
             "PostToolUseFailure /missing.txt",

@@ -40,11 +40,13 @@ fn exit(end: u8, stdout: &[u8]) -> HookExit {
 
 fn check(event: HookEvent, exit: &HookExit, output: &HookOutput) {
     let failed = match exit.end {
-        // After a call, exit code 2 gives the model feedback, and the result of the call stays.
+        // After a call, exit code 2 gives the model feedback, and the result of the call stays; so it
+        // does after a timeout.
         HookEnd::Code(2) => event != HookEvent::PostToolUse,
         // Codes above 128 are deaths by a signal, as a shell reports them.
         HookEnd::Code(code) => matches!(code, 126 | 127 | 129..=192),
-        HookEnd::Signal(_) | HookEnd::TimedOut | HookEnd::Failed(_) => true,
+        HookEnd::TimedOut => event != HookEvent::PostToolUse,
+        HookEnd::Signal(_) | HookEnd::Failed(_) => true,
     };
     assert!(!(failed && event.is_gate()) || output.block.is_some(), "{event}: it must block");
     assert!(event.can_block() || output.block.is_none(), "{event}: it cannot block");

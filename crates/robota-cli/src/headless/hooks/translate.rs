@@ -1,5 +1,4 @@
-//! Translates what a hook of a host receives: a host knows the results of calls by other fields, and its
-//! `PostToolUse` hooks run only for calls that succeeded.
+//! Translates what a hook of a host receives: a host knows the results of calls by other fields.
 
 use std::path::PathBuf;
 
@@ -10,15 +9,12 @@ use serde_json::Value;
 use crate::headless::loaded::LoadedBlobs;
 use crate::headless::tool_output::FinishedCall;
 
-/// Returns what a hook receives; none if it does not run.
-pub(super) fn input(mut input: Value) -> Option<Value> {
+/// Returns what a hook receives.
+pub(super) fn input(mut input: Value) -> Value {
     if input["hook_event_name"] == "PostToolUse" {
-        if input["tool_response"]["success"] == false {
-            return None;
-        }
         input["tool_response"] = response(&input);
     }
-    Some(input)
+    input
 }
 
 /// Returns what a tool returned, with the fields that hosts know from `tool_use_result`.

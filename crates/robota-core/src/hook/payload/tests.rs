@@ -1,3 +1,5 @@
+use serde_json::json;
+
 use super::*;
 use crate::message::ToolInput;
 use crate::permission::Verdict;
@@ -259,7 +261,7 @@ fn core_22_the_response_has_the_fields_that_scripts_for_claude_code_read() {
 fn core_22_points_of_a_turn_are_sent_as_events() {
     let tool_use =
         ToolUse::new("c".into(), "id", "Read", ToolInput::Json(json!({"path": "/secret"})));
-    let outcome = ToolOutcome::failed("denied", "no").with_metadata("lines", 3);
+    let outcome = ToolOutcome::ok("yes").with_metadata("lines", 3);
     for (input, field, value) in [
         (
             HookInput::UserPromptSubmit { content: vec![Block::text("a"), Block::text("b")] },
@@ -283,8 +285,7 @@ fn core_22_points_of_a_turn_are_sent_as_events() {
         (
             HookInput::PostToolUse { tool_use, outcome, duration_ms: None },
             "tool_response",
-            json!({"success": false, "output": "no", "error_code": "denied",
-                   "metadata": {"lines": 3}}),
+            json!({"success": true, "output": "yes", "metadata": {"lines": 3}}),
         ),
         (HookInput::Stop { text: "t".to_owned(), active: true }, "stop_hook_active", json!(true)),
         (HookInput::Stop { text: "t".to_owned(), active: true }, "response", json!("t")),
@@ -298,4 +299,30 @@ fn core_22_points_of_a_turn_are_sent_as_events() {
         assert_eq!(data.event(), HookEvent::from(input.point()));
         assert_eq!(data.to_json(&context())[field], value);
     }
+}
+
+#[test]
+fn core_22_a_failure_is_sent_with_its_error() {
+    let sent = |command: &str, outcome: ToolOutcome| {
+        let tool_use =
+            ToolUse::new("c".into(), "id", "Bash", ToolInput::Json(json!({"command": command})));
+        let input = HookInput::PostToolUse { tool_use, outcome, duration_ms: Some(7) };
+        HookData::from(&input).to_json(&context())
+    };
+    let code = ToolOutcome::ok("out\n[exit code 3]\n").with_metadata("exit_code", 3);
+    let failed = sent("make", code);
+    assert_eq!(failed["hook_event_name"], "PostToolUseFailure");
+    assert_eq!(failed["error"], "Exit code 3\nout");
+    assert_eq!((&failed["is_interrupt"], &failed["duration_ms"]), (&json!(false), &json!(7)));
+    let silent = ToolOutcome::ok("[no output]\n[exit code 1]\n")
+        .with_metadata("exit_code", 1)
+        .with_metadata("output_bytes", 0);
+    assert_eq!(sent("false", silent.clone())["error"], "Exit code 1");
+    let search = sent("grep x y", silent);
+    assert_eq!(search["hook_event_name"], "PostToolUse", "it found nothing: that is no failure");
+    let stopped = sent("make", ToolOutcome::failed("interrupted", "[ended: interrupted]"));
+    assert_eq!(
+        (&stopped["error"], &stopped["is_interrupt"]),
+        (&json!("[ended: interrupted]"), &json!(true))
+    );
 }

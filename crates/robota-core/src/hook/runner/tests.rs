@@ -138,6 +138,50 @@ async fn core_22_a_hook_that_cannot_run_panics_or_hangs_blocks() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn core_22_a_hook_that_takes_too_long_after_a_call_withholds_nothing() {
+    let tool_use = ToolUse::new("c".into(), "id", "Read", ToolInput::Json(json!({})));
+    let input =
+        HookInput::PostToolUse { tool_use, outcome: ToolOutcome::ok("x"), duration_ms: None };
+    let strict = json!({"type": "command", "command": "hang", "onFailure": "block"});
+    for (hook, withheld) in [(played("hang"), false), (strict, true)] {
+        let (runner, _) = runner();
+        let runner = runner.groups(HookEvent::PostToolUse, [group("", &json!([hook]))]);
+        let report = runner.run_point(input.clone()).await;
+        let goes_on = HookAnswer::PostToolUse(PostToolDecision::Continue);
+        assert_eq!(report.reply.answer != goes_on, withheld, "{report:?}");
+        assert_eq!(report.notices.len(), usize::from(!withheld), "{report:?}");
+    }
+}
+
+#[test]
+fn core_22_the_default_timeout_is_that_of_the_kind_and_of_the_event() {
+    let hook = |value: Value| HookDefinition::read(&value).unwrap();
+    let command = |timeout: Option<f64>| {
+        let mut value = played("x");
+        if let Some(timeout) = timeout {
+            value["timeout"] = json!(timeout);
+        }
+        hook(value)
+    };
+    let prompt = hook(json!({"type": "prompt", "prompt": "ok?"}));
+    let agent = hook(json!({"type": "agent", "prompt": "ok?"}));
+    let http = hook(json!({"type": "http", "url": "http://x"}));
+    for (hook, event, seconds) in [
+        (&command(None), HookEvent::PreToolUse, 600.0),
+        (&http, HookEvent::PostToolUse, 600.0),
+        (&prompt, HookEvent::Stop, 30.0),
+        (&agent, HookEvent::Stop, 60.0),
+        (&command(None), HookEvent::UserPromptSubmit, 30.0),
+        (&command(Some(90.0)), HookEvent::UserPromptSubmit, 90.0),
+        (&command(None), HookEvent::SessionEnd, 1.5),
+        (&command(Some(5.0)), HookEvent::SessionEnd, 5.0),
+        (&command(Some(90.0)), HookEvent::SessionEnd, 60.0),
+    ] {
+        assert_eq!(hook.timeout_at(event), Duration::from_secs_f64(seconds), "{event} {hook:?}");
+    }
+}
+
 #[tokio::test]
 async fn core_22_an_invalid_matcher_is_reported_and_decides() {
     let (runner, _) = runner();
@@ -395,6 +439,44 @@ async fn core_22_a_call_that_failed_has_hooks_of_its_own() {
         assert_eq!(runner.run_point(quiet).await.reply.context, None);
     }
     assert_eq!(executor.runs.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn core_22_a_call_has_the_hooks_of_its_success_or_of_its_failure_never_both() {
+    let (runner, _) = runner();
+    let runner = runner
+        .groups(HookEvent::PostToolUse, [group("", &json!([played("2~~good")]))])
+        .groups(HookEvent::PostToolUseFailure, [group("", &json!([played("2~~bad")]))]);
+    let ended = |code: i64| ToolOutcome::ok("x").with_metadata("exit_code", code);
+    for (command, outcome, context) in [
+        ("make", ToolOutcome::ok("x"), "PostToolUse hook: good"),
+        ("make", ended(0), "PostToolUse hook: good"),
+        ("make", ended(2), "PostToolUseFailure hook: bad"),
+        ("grep x y", ended(1), "PostToolUse hook: good"),
+        ("make", ToolOutcome::failed("timeout", "x"), "PostToolUseFailure hook: bad"),
+    ] {
+        let input = ToolInput::Json(json!({"command": command}));
+        let tool_use = ToolUse::new("c".into(), "id", "Bash", input);
+        let input = HookInput::PostToolUse { tool_use, outcome, duration_ms: None };
+        let report = runner.run_point(input.clone()).await;
+        assert_eq!(report.reply.context.as_deref(), Some(context), "{input:?}");
+    }
+}
+
+#[tokio::test]
+async fn core_22_a_hook_replaces_the_result_of_a_call_that_failed() {
+    let json = json!({"hookSpecificOutput": {"updatedToolOutput": "hidden"}});
+    let (runner, _) = runner();
+    let runner = runner
+        .groups(HookEvent::PostToolUseFailure, [group("", &json!([played(&format!("0~{json}"))]))]);
+    let tool_use = ToolUse::new("c".into(), "id", "Read", ToolInput::Json(json!({})));
+    let outcome = ToolOutcome::failed("x", "secret");
+    let report =
+        runner.run_point(HookInput::PostToolUse { tool_use, outcome, duration_ms: None }).await;
+    let HookAnswer::PostToolUse(PostToolDecision::Replace { outcome }) = report.reply.answer else {
+        panic!("{report:?}");
+    };
+    assert_eq!((outcome.text().as_str(), outcome.ok), ("hidden", false));
 }
 
 #[tokio::test]
