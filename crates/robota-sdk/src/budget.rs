@@ -14,11 +14,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use robota_core::event::{Envelope, Event};
+use robota_core::event::{Envelope, Event, TurnEnd};
 use robota_core::hook::{
     HookAnswer, HookInput, HookPoint, HookReply, Hooks, PreToolDecision, PromptDecision,
 };
 use robota_core::ids::TurnId;
+use robota_core::task::TaskUsage;
 use robota_core::usage::Usage;
 use tokio::sync::watch;
 
@@ -107,6 +108,18 @@ impl BudgetGuard {
     /// Returns why the last turn was stopped or the last prompt refused.
     pub(crate) fn stopped(&self) -> Option<String> {
         self.lock().stopped.clone()
+    }
+
+    /// Counts what an agent used that ran when an earlier process ended: its end was not in the journal
+    /// when the journal was counted.
+    pub(crate) fn count_agent(&self, used: &[TaskUsage]) {
+        if self.0.budget.session == BudgetLimits::default() {
+            return;
+        }
+        let mut state = self.lock();
+        for used in used {
+            state.session.add_calls(&used.model, used.usage, used.calls);
+        }
     }
 
     /// Counts a model call that no event records.
@@ -209,6 +222,15 @@ impl BudgetGuard {
     /// Returns why nothing more may start; none while the budget lasts.
     pub(crate) fn exhausted(&self) -> Option<String> {
         let (mut state, budget) = (self.lock(), self.0.budget);
+        if let Some(model) = state.without_price(&budget) {
+            // Its calls would count as nothing, and the limit would not limit anything.
+            let reason = format!(
+                "The budget in dollars cannot be kept: the price of the model `{model}` is not known. \
+                 Use another model, or a budget of tokens."
+            );
+            state.stopped = Some(reason.clone());
+            return Some(reason);
+        }
         let over = |limits: &BudgetLimits, used: &BudgetUse| {
             // The turn that is the last one may run to its end.
             let turns = limits.turns.filter(|limit| used.turns > *limit);
@@ -279,6 +301,7 @@ impl State {
         let Some(id) = &envelope.turn else { return };
         if let Event::TurnStarted(_) = envelope.event {
             self.stopped = None;
+            // The running turn is one of them; it is taken back if the prompt is refused.
             self.turns += 1;
             self.running.insert(id.clone(), RunningTurn::default());
         }
@@ -287,10 +310,20 @@ impl State {
             turn.started.get_or_insert(envelope.ts);
             turn.now = Some(envelope.ts);
         }
-        if let Event::TurnFinished(_) = envelope.event {
+        if let Event::TurnFinished(end) = &envelope.event {
+            if end.end == TurnEnd::Blocked {
+                self.turns = self.turns.saturating_sub(1);
+            }
             self.time += self.running.remove(id).map(|turn| turn.time()).unwrap_or_default();
             self.warned.retain(|warned| warned.turn.as_ref() != Some(id));
         }
+    }
+
+    /// Returns a model whose price is not known, if a limit of dollars applies to what it uses.
+    fn without_price(&self, budget: &Budget) -> Option<String> {
+        let mut turns = self.running.values().filter(|_| budget.turn.usd.is_some());
+        let session = budget.session.usd.and_then(|_| self.session.without_price());
+        session.or_else(|| turns.find_map(|turn| turn.costs.without_price())).map(str::to_owned)
     }
 
     fn session_use(&self) -> BudgetUse {

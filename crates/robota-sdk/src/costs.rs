@@ -92,6 +92,15 @@ impl Costs {
         self.models.values().filter_map(|model| model.cost).sum::<f64>() + 0.0
     }
 
+    /// Returns a model whose price is not known: one that was called, or the one of the last turn.
+    pub(crate) fn without_price(&self) -> Option<&str> {
+        let called = self.models.iter().find(|(_, model)| model.cost.is_none());
+        let next = Some(self.model.as_str()).filter(|model| {
+            !model.is_empty() && Catalogue::builtin().cost(model, Usage::default()).is_none()
+        });
+        called.map(|(model, _)| model.as_str()).or(next)
+    }
+
     fn add(&mut self, model: Option<&str>, usage: Option<Usage>) {
         let model = model.unwrap_or(&self.model).to_owned();
         self.add_calls(&model, usage.unwrap_or_default(), 1);

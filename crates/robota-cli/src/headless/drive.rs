@@ -24,7 +24,6 @@ use super::hook_lines::HookChange;
 use super::input::{ControlInput, FromHost, UserInput};
 use super::loaded::LoadedBlobs;
 use super::mcp;
-use super::meter::budget_text;
 use super::options::{RunOptions, host_name};
 use super::permissions::HostApprover;
 use super::project::Projection;
@@ -629,7 +628,7 @@ impl Drive {
         let meter = &self.requests.meter;
         let mut record = self.projection.take_record();
         record.api_ms = meter.take_turn_api_ms();
-        let of_run = meter.exhausted().map(budget_text);
+        let of_run = meter.exhausted();
         record.budget = of_run.or_else(|| self.interactive.spending().stop_reason());
         record.structured = match (&self.structured, &progress.finished) {
             (Some(answer), Some(turn)) => answer.take(turn),

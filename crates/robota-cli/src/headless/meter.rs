@@ -16,6 +16,7 @@ use robota_core::usage::Usage;
 use serde_json::Value;
 
 use super::fallback::ServedModel;
+use super::requests::no_price;
 use robota_stream_json::{CostBasis, ModelUsage, ServerToolUse, TokenUsage};
 
 /// Counts the model calls of a session. It observes the session's events in the session's own task,
@@ -188,9 +189,15 @@ impl Meter {
         self.earlier.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the budget, if this run has used it up.
-    pub(crate) fn exhausted(&self) -> Option<f64> {
-        self.budget.filter(|budget| cost(&self.lock().models) >= *budget)
+    /// Returns why the budget stops this run: it is used up, or a model was called, such as that of an
+    /// agent, whose price is not known.
+    pub(crate) fn exhausted(&self) -> Option<String> {
+        let (budget, counts) = (self.budget?, self.lock());
+        let unknown = |(model, used): (&String, &ModelUsage)| {
+            (used.cost_basis == CostBasis::Unknown).then(|| no_price(model))
+        };
+        let used_up = (cost(&counts.models) >= budget).then(|| budget_text(budget));
+        used_up.or_else(|| counts.models.iter().find_map(unknown))
     }
 
     fn lock(&self) -> MutexGuard<'_, Counts> {
@@ -267,7 +274,7 @@ impl Counts {
 }
 
 /// Returns the text of a result about a used-up budget.
-pub(crate) fn budget_text(budget: f64) -> String {
+fn budget_text(budget: f64) -> String {
     format!("Reached maximum budget (${budget})")
 }
 
@@ -283,16 +290,11 @@ impl Hooks for BudgetHooks {
     async fn run(&self, _: HookInput) -> HookReply {
         match self.0.exhausted() {
             None => HookAnswer::PreToolUse(PreToolDecision::Continue).into(),
-            Some(budget) => {
-                let reason = budget_text(budget);
-                HookReply {
-                    answer: HookAnswer::PreToolUse(PreToolDecision::Deny {
-                        reason: reason.clone(),
-                    }),
-                    context: None,
-                    stop: Some(reason),
-                }
-            }
+            Some(reason) => HookReply {
+                answer: HookAnswer::PreToolUse(PreToolDecision::Deny { reason: reason.clone() }),
+                context: None,
+                stop: Some(reason),
+            },
         }
     }
 }

@@ -17,7 +17,7 @@ use serde::Serialize;
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct BudgetLimits {
-    /// The most dollars. Calls of models without a price count as nothing.
+    /// The most dollars. A model whose price is not known cannot be used with it.
     pub usd: Option<f64>,
     /// The most tokens, sent and received.
     pub tokens: Option<u64>,
@@ -124,7 +124,7 @@ pub struct BudgetUse {
     pub usd: f64,
     /// All tokens that were sent and generated, over all calls.
     pub tokens: u64,
-    /// The turns that started; zero where the use of one turn is counted.
+    /// The turns that started, without those whose prompt was refused; zero where the use of one turn is counted.
     pub turns: u64,
     /// The time in which turns ran.
     pub time: Duration,

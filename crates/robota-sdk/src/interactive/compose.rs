@@ -325,6 +325,7 @@ impl InteractiveSessionBuilder {
             let running = sessions.all().into_iter().filter(|it| it.is_executing());
             running.map(|it| it.session().clone()).collect()
         });
+        let counted = budget.clone();
         let interactive = InteractiveSession::new(Shared {
             tasks: runtime.new.take(session.id()),
             runtime: Some(runtime),
@@ -346,8 +347,10 @@ impl InteractiveSessionBuilder {
             settings_hooks: Some(settings_hooks),
         });
         // Now, because recording needs the open session. Tasks of an earlier process are closed
-        // here.
-        interactive.attach_tasks().await?;
+        // here; what they used is not in the part of the journal that was counted.
+        for task in interactive.attach_tasks().await? {
+            counted.count_agent(&task.usage);
+        }
         if let Some(todos) = todos.get().filter(|_| was_resumed) {
             interactive.restore_todos(todos).await?;
         }

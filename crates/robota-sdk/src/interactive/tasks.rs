@@ -30,9 +30,12 @@ impl InteractiveSession {
         Some(AgentRuns { parts: runtime.parts.clone(), manager })
     }
 
-    /// Lets tasks start, and takes over those of an earlier process.
-    pub(super) async fn attach_tasks(&self) -> Result<(), SdkError> {
-        let (Some(tasks), Some(runtime)) = (&self.0.tasks, &self.0.runtime) else { return Ok(()) };
+    /// Lets tasks start, and takes over those of an earlier process. Returns those that ran when it
+    /// ended.
+    pub(super) async fn attach_tasks(&self) -> Result<Vec<TaskState>, SdkError> {
+        let (Some(tasks), Some(runtime)) = (&self.0.tasks, &self.0.runtime) else {
+            return Ok(Vec::new());
+        };
         let journal = SessionTaskJournal {
             open: self.0.open.clone(),
             session: self.id().clone(),
@@ -48,11 +51,11 @@ impl InteractiveSession {
                     tasks.report_again(&task);
                 }
             }
-            for task in interrupted {
-                runs.close_interrupted(self.id(), &task).await;
+            for task in &interrupted {
+                runs.close_interrupted(self.id(), task).await;
             }
         }
-        Ok(())
+        Ok(interrupted)
     }
 }
 

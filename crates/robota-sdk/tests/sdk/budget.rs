@@ -3,12 +3,21 @@
 use std::sync::{Arc, Mutex};
 
 use robota_core::event::TurnEnd;
-use robota_sdk::{Budget, BudgetLimits, Earlier, SessionChoice};
+use robota_sdk::{
+    Budget, BudgetLimits, Earlier, InteractiveSession, InteractiveSessionBuilder, ModelSetup,
+    SessionChoice,
+};
 
 use crate::common::Scene;
 
 const READ: &str =
     "{tools: [{tool: Read, input: {file_path: a.txt}}], usage: {input: 40, output: 10}}";
+
+/// Returns a session with the same script, and a model whose price is known.
+fn with_price(scene: &Scene) -> InteractiveSessionBuilder {
+    let model = ModelSetup::new(scene.provider.clone(), "claude-sonnet-4-5");
+    InteractiveSession::builder(scene.project(), model).store(scene.store.clone())
+}
 
 #[tokio::test]
 async fn a_session_is_warned_near_its_budget_and_stops_at_it() {
@@ -98,7 +107,7 @@ async fn the_settings_limit_a_session_and_the_builder_wins() {
         "home/.robota/settings.json",
         r#"{"budget": {"tokens": 60, "usd": 3, "turn": {"seconds": 90}, "subagent": {"turns": 4}}}"#,
     );
-    let session = scene.open().await;
+    let session = with_price(&scene).open().await.unwrap();
     let budget = session.spending().budget();
     assert_eq!((budget.session.tokens, budget.session.usd), (Some(60), Some(3.0)));
     assert_eq!(budget.turn.time, Some(std::time::Duration::from_secs(90)));
@@ -151,6 +160,48 @@ async fn a_resumed_session_continues_its_budget_and_a_larger_one_raises_it() {
         session.spending().used().tokens,
         session.spending().costs().await.unwrap().usage().total()
     );
+}
+
+#[tokio::test]
+async fn a_budget_of_dollars_refuses_a_model_without_a_price() {
+    for limit in ["usd=5", "turn.usd=5"] {
+        let mut budget = Budget::default();
+        budget.set(limit).unwrap();
+        let scene = Scene::new("- done\n");
+        let session = scene.builder().budget(budget).open().await.unwrap();
+        let refused = session.submit("Go.").await.unwrap().result().await.unwrap_err();
+        let text = "the price of the model `scripted` is not known";
+        assert!(refused.to_string().contains(text), "{refused}");
+        assert_eq!(scene.provider.requests().len(), 0, "{limit}");
+        let session = with_price(&scene).budget(budget).open().await.unwrap();
+        let result = session.submit("Go.").await.unwrap().result().await.unwrap();
+        assert_eq!(result.response, "done");
+    }
+}
+
+#[tokio::test]
+async fn a_refused_prompt_is_no_turn() {
+    let scene = Scene::new("- one\n- two\n");
+    let check = "grep -q secret && exit 2 || exit 0";
+    let hook = serde_json::json!({"type": "command", "command": check});
+    scene.write(
+        "home/.robota/settings.json",
+        &serde_json::json!({"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}}).to_string(),
+    );
+    let mut budget = Budget::default();
+    budget.set("turns=2").unwrap();
+    let session = scene.builder().budget(budget).open().await.unwrap();
+    for _ in 0..3 {
+        session.submit("The secret.").await.unwrap().result().await.unwrap_err();
+    }
+    assert_eq!(session.spending().used().turns, 0);
+    for answer in ["one", "two"] {
+        let result = session.submit("Go.").await.unwrap().result().await.unwrap();
+        assert_eq!(result.response, answer);
+    }
+    assert_eq!(session.spending().used().turns, 2);
+    let refused = session.submit("Go.").await.unwrap().result().await.unwrap_err();
+    assert!(refused.to_string().contains("2 turns"), "{refused}");
 }
 
 #[tokio::test]

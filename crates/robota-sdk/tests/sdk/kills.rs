@@ -13,7 +13,7 @@ use robota_core::permission::{Class, Mode};
 use robota_core::task::{GroupChange, GroupStatus, TaskChange};
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
 use robota_runtime::{SessionSchedules as _, TaskManager};
-use robota_sdk::{AgentOptions, InteractiveSession, SessionChoice};
+use robota_sdk::{AgentOptions, Budget, InteractiveSession, SessionChoice};
 use serde_json::Value;
 
 use crate::common::Scene;
@@ -80,7 +80,10 @@ async fn run_01_killed_at_any_event_every_task_group_and_schedule_is_accounted_f
     let jobs = "{tools: [{tool: Agent, input: {jobs: [\
         {prompt: one, subagent_type: Explore}, {prompt: two, subagent_type: Plan}]}}]}";
     let command = "{tools: [{tool: Bash, input: {command: sleep 1000, run_in_background: true}}]}";
-    let scene = Scene::new(&format!("- {jobs}\n- one\n- two\n- {command}\n- Started.\n"));
+    let answer = |text: &str| format!("{{text: {text}, usage: {{input: 7, output: 2}}}}");
+    let (one, two) = (answer("one"), answer("two"));
+    let script = format!("- {jobs}\n- {one}\n- {two}\n- {command}\n- Started.\n");
+    let scene = Scene::new(&script);
     let offered = || AgentOptions { tool: true, ..AgentOptions::default() };
     let builder = scene.builder().agents(offered()).mode(Mode::BypassPermissions);
     let session = builder.open().await.unwrap();
@@ -111,7 +114,9 @@ async fn run_01_killed_at_any_event_every_task_group_and_schedule_is_accounted_f
         let earlier = robota_sdk::Earlier::Named(id.to_string());
         let builder = scene.builder().store(store.clone() as Arc<dyn JournalStore>);
         let builder = builder.agents(offered()).choose(SessionChoice::Earlier(earlier));
-        let resumed = builder.open().await.unwrap();
+        let mut budget = Budget::default();
+        budget.set("tokens=1000000").unwrap();
+        let resumed = builder.budget(budget).open().await.unwrap();
         let manager = resumed.tasks().unwrap();
         let listed: BTreeSet<_> = manager.list().into_iter().map(|task| task.task).collect();
         assert_eq!(listed, tasks, "{case}");
@@ -138,6 +143,7 @@ async fn run_01_killed_at_any_event_every_task_group_and_schedule_is_accounted_f
         let costs = resumed.spending().costs().await.unwrap();
         let counted: u64 = costs.models.values().map(|it| it.calls).sum();
         assert_eq!(counted, called, "{case}");
+        assert_eq!(resumed.spending().used().tokens, costs.usage().total(), "{case}");
         resumed.shutdown("test").await.unwrap();
         // The journal itself says so, also those of the agents.
         for head in store.list(&SessionFilter::default()).await.unwrap().sessions {
