@@ -139,6 +139,11 @@ fn needs_foreign_letter(pattern: &str) -> bool {
                 in_class = true;
                 None
             }
+            // The comma of `{1,3}` is no character of the name.
+            '{' => {
+                rest.by_ref().take_while(|inner| *inner != '}').for_each(drop);
+                None
+            }
             '(' | ')' => {
                 depth = if letter == '(' { depth + 1 } else { depth.saturating_sub(1) };
                 None

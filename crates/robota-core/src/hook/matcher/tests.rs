@@ -64,6 +64,8 @@ fn core_22_an_expression_that_no_tool_can_match_is_reported() {
         "tool == \"Bash\" && tool_input.file_path matches \"\\\\.(ts|js)$\"",
         "tool_name = 'Write'|tool_name = 'Edit'",
         "\\\"Bash\\\"",
+        "a{1,3} = b",
+        "a{1,3}|=",
     ] {
         let (matcher, reported) = Matcher::read(HookEvent::PreToolUse, Some(text));
         assert!(!matcher.matches("Bash") && !matcher.matches(""), "{text}");
@@ -74,8 +76,19 @@ fn core_22_an_expression_that_no_tool_can_match_is_reported() {
         );
     }
     // Expressions that can match, and names of agents, which may have spaces.
-    for text in ["Edit.*", "a =?|Bash", "x ?y", "[ =]Bash", "(=)?Bash", "^(Edit|Write)$", "mcp__.*"]
-    {
+    for text in [
+        "Edit.*",
+        "a =?|Bash",
+        "x ?y",
+        "[ =]Bash",
+        "(=)?Bash",
+        "^(Edit|Write)$",
+        "mcp__.*",
+        "mcp__.{1,20}__read",
+        "^.{4,}$",
+        "[A-Z]{1,2}.*|B{2,3}",
+        "Bash ={0,1}",
+    ] {
         assert_eq!(Matcher::read(HookEvent::PreToolUse, Some(text)).1, None, "{text}");
     }
     assert_eq!(Matcher::read(HookEvent::SubagentStart, Some("my agent.*")).1, None);
