@@ -179,12 +179,14 @@ fn leads_to_a_file(tree: &Tree, page: &str, target: &str) -> bool {
     tree.has(&parts.join("/"))
 }
 
-/// Finds sources (`a/b.rs`) and tests (`core_07_…`) that pages name in code and that do not exist. The
-/// changelog and the decisions are about earlier versions, and the checklist has a check of its own.
+/// The pages that are about earlier versions, or have a check of their own.
+const HISTORY: &str = r"^(docs/decisions/|fixtures/|CHANGELOG\.md|docs/checklist\.md)";
+
+/// Finds sources (`a/b.rs`) and tests (`core_07_…`) that pages name in code and that do not exist.
 pub fn named_sources(tree: &Tree) -> Findings {
     let source = Regex::new(r"^[a-z0-9_\-./]+/[a-z0-9_\-.]+\.rs$")?;
     let test = Regex::new(r"^[^_]*_\d\d(_|$)")?;
-    let history = Regex::new(r"^(docs/decisions/|fixtures/|CHANGELOG\.md|docs/checklist\.md)")?;
+    let history = Regex::new(HISTORY)?;
     let functions = tree.functions();
     let exists = |span: &str| {
         if source.is_match(span) && !span.starts_with("foo/") {
@@ -204,26 +206,30 @@ pub fn named_sources(tree: &Tree) -> Findings {
     })
 }
 
-/// Finds methods and fields (`Type::name`) that the pages for developers name and that a type of this
-/// repository does not have. Types of other crates and of `std::` are not checked.
+/// Finds methods and fields (`Type::name`) that pages name and that a type of this repository does not
+/// have. Types of other crates and of `std::` are not checked.
 pub fn named_methods(tree: &Tree) -> Findings {
-    const PAGES: [&str; 3] = ["CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/glossary.md"];
     let member = Regex::new(r"^(\w+::)*(?<owner>[A-Z]\w*)::(?<name>[a-z_]+)$")?;
+    let history = Regex::new(HISTORY)?;
+    let macros = macros(tree)?;
     let exists = |span: &str| -> Result<bool> {
         let Some(found) = member.captures(span).filter(|_| !span.starts_with("std::")) else {
             return Ok(true);
         };
         let (owner, name) = (&found["owner"], &found["name"]);
-        // The files that define or implement a type: one of them has its methods and fields.
-        let home = format!(r"(?m)^(\S.*)?\b(struct|enum|trait|impl|for) {owner}\b");
-        let home = Regex::new(&home)?;
+        let item = Regex::new(&format!(r"^(\S.*)?\b(struct|enum|trait|impl|for) {owner}\b"))?;
+        let implemented = Regex::new(&format!(r"^(unsafe )?impl\b.*\b{owner}\b"))?;
         let has = Regex::new(&format!(r"(?m)\bfn {name}[(<]|^\s*(pub(\(\w+\))? )?{name}: "))?;
-        let is_home = |file: &&File| file.text.contains(owner) && home.is_match(&file.text);
-        let mut homes = tree.rust().filter(is_home).peekable();
-        Ok(homes.peek().is_none() || homes.any(|file| has.is_match(&file.text)))
+        let is_head = |line: &str| item.is_match(line) || implemented.is_match(line);
+        let files = tree.rust().filter(|file| file.text.contains(owner));
+        let body: String = files.map(|file| bodies(&file.text, is_head)).collect();
+        let used = macros.iter().filter(|(name, _)| body.contains(&format!("{name}!(")));
+        let has = has.is_match(&body) || used.into_iter().any(|(_, text)| has.is_match(text));
+        Ok(body.is_empty() || has)
     };
     let mut found = Vec::new();
-    for page in tree.files.iter().filter(|file| PAGES.contains(&&*file.path)) {
+    let pages = tree.files.iter().filter(|file| file.path.ends_with(".md"));
+    for page in pages.filter(|file| !history.is_match(&file.path)) {
         for (number, line) in (1..).zip(page.text.lines()) {
             for span in code_spans(line) {
                 if !exists(span)? {
@@ -233,6 +239,38 @@ pub fn named_methods(tree: &Tree) -> Findings {
         }
     }
     Ok(found)
+}
+
+/// Returns the names of the macros and what they expand to: a macro may define the methods of a type.
+fn macros(tree: &Tree) -> Result<Vec<(String, String)>> {
+    let head = Regex::new(r"^macro_rules! (?<name>\w+)")?;
+    let mut found = Vec::new();
+    for file in tree.rust() {
+        for name in file.text.lines().filter_map(|line| head.captures(line)) {
+            let first = format!("macro_rules! {} ", &name["name"]);
+            let body = bodies(&file.text, |line| line.starts_with(&first));
+            found.push((name["name"].to_owned(), body));
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the items at the top level of a file whose first line is one of these: the definition and
+/// the `impl` blocks of a type.
+fn bodies(text: &str, is_head: impl Fn(&str) -> bool) -> String {
+    let (mut body, mut inside) = (String::new(), false);
+    for line in text.lines() {
+        let begins = !inside && is_head(line);
+        if begins || inside {
+            body.push_str(line);
+            body.push('\n');
+        }
+        inside = match inside {
+            true => !line.starts_with(['}', ')']),
+            false => begins && !line.ends_with([';', '}']),
+        };
+    }
+    body
 }
 
 /// Finds tests that the threat model names and that do not exist.

@@ -71,14 +71,24 @@ fn sources_and_tests_that_do_not_exist_are_found() {
 #[test]
 fn methods_that_do_not_exist_are_found() {
     let code = "pub struct Turn<'a> {\n    pub rules: Rules,\n}\nimpl<'a> Turn<'a> {\n    \
-                pub(crate) async fn on(&self) {}\n    fn build<T>() {}\n}\npub struct Turner;\n";
+                pub(crate) async fn on(&self) {}\n    fn build<T>() {}\n    setters!(x);\n}\npub struct Turner;\n\
+                macro_rules! setters {\n    () => {\n        pub fn set() {}\n    };\n}\n";
     let count = |text: &str| {
-        found(named_methods, &[("CONTRIBUTING.md", text), ("crates/a/src/turn.rs", code)])
+        found(named_methods, &[("docs/guide.md", text), ("crates/a/src/turn.rs", code)])
     };
-    for wrong in ["`Turn::off`", "`robota_core::Turn::o`", "`Turner::rule`"] {
+    // A field or method of another type in the file is none of this one.
+    for wrong in [
+        "`Turn::off`",
+        "`robota_core::Turn::o`",
+        "`Turner::rule`",
+        "`Turner::rules`",
+        "`Turner::set`",
+    ] {
         assert_eq!(count(wrong), 1, "{wrong}");
     }
-    assert_eq!(count("`Turn::on`, `a::Turn::build`, `Turn::rules`, `Other::on`, `Turn::On`"), 0);
+    assert_eq!(count("`Turn::on`, `a::Turn::build`, `Turn::rules`, `Turn::set`, `Other::on`"), 0);
+    let history = [("CHANGELOG.md", "`Turn::off`"), ("crates/a/src/turn.rs", code)];
+    assert_eq!(found(named_methods, &history), 0, "it is about earlier versions");
 }
 
 #[test]
