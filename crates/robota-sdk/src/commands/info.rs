@@ -27,15 +27,16 @@ pub enum CommandOrigin {
 /// ```
 /// use robota_sdk::{CommandInfo, CommandSafety};
 ///
-/// let info = CommandInfo::new("fix", "Fixes").modifies();
-/// assert_eq!(info.safety, CommandSafety::Modifies);
+/// assert_eq!(CommandInfo::new("fix", "Fixes").safety, CommandSafety::Modifies);
+/// let info = CommandInfo::new("status", "Shows what runs").reads_only();
+/// assert_eq!(info.safety, CommandSafety::ReadOnly);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandSafety {
     /// It only reads: as a tool it runs without a question where reading does.
     ReadOnly,
-    /// It changes the session or files.
+    /// It may change the session or files: the default.
     Modifies,
 }
 
@@ -71,7 +72,7 @@ pub struct CommandInfo {
 }
 
 impl CommandInfo {
-    /// Creates the description of a built-in command for users that only reads.
+    /// Creates the description of a built-in command for users, which may change something.
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -79,7 +80,7 @@ impl CommandInfo {
             argument_hint: None,
             model_invocable: false,
             user_invocable: true,
-            safety: CommandSafety::ReadOnly,
+            safety: CommandSafety::Modifies,
             origin: CommandOrigin::Builtin,
             subcommands: Vec::new(),
         }
@@ -92,10 +93,10 @@ impl CommandInfo {
         self
     }
 
-    /// Marks the command as one that changes the session or files.
+    /// Marks the command as one that only reads. The commands below it have marks of their own.
     #[must_use]
-    pub fn modifies(mut self) -> Self {
-        self.safety = CommandSafety::Modifies;
+    pub fn reads_only(mut self) -> Self {
+        self.safety = CommandSafety::ReadOnly;
         self
     }
 
@@ -106,25 +107,28 @@ impl CommandInfo {
         self
     }
 
-    /// Adds a command below it, which can do what this one can.
+    /// Adds a command below it, which may change something, whatever this one can do.
     #[must_use]
     pub fn subcommand(mut self, name: &str, description: &str) -> Self {
-        self.subcommands.push(Self { safety: self.safety, ..Self::new(name, description) });
+        self.subcommands.push(Self::new(name, description));
         self
     }
 
     /// Adds a command below it that only reads, whatever this one can do.
     #[must_use]
     pub fn reading_subcommand(mut self, name: &str, description: &str) -> Self {
-        self.subcommands.push(Self::new(name, description));
+        self.subcommands.push(Self::new(name, description).reads_only());
         self
     }
 
     /// Returns whether the command only reads with these arguments.
     #[must_use]
     pub fn only_reads(&self, arguments: &str) -> bool {
-        let first = arguments.split_whitespace().next();
-        let below = self.subcommands.iter().find(|it| Some(it.name.as_str()) == first);
-        below.unwrap_or(self).safety == CommandSafety::ReadOnly
+        let arguments = arguments.trim_start();
+        let (first, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
+        match self.subcommands.iter().find(|below| below.name == first) {
+            Some(below) => below.only_reads(rest),
+            None => self.safety == CommandSafety::ReadOnly,
+        }
     }
 }

@@ -30,10 +30,7 @@ pub(crate) fn command_tools(
 fn tool(command: Arc<dyn SystemCommand>, open: OpenSessions, session: SessionId) -> Arc<dyn Tool> {
     let info = command.info();
     let hint = info.argument_hint.clone().unwrap_or_default();
-    let class = match info.safety {
-        CommandSafety::ReadOnly => Class::Inspect,
-        CommandSafety::Modifies => Class::Modify,
-    };
+    let only_reads = only_reads(&info);
     let schema = json!({
         "type": "object",
         "properties": {"args": {"type": "string", "description": hint}},
@@ -43,10 +40,16 @@ fn tool(command: Arc<dyn SystemCommand>, open: OpenSessions, session: SessionId)
         name: format!("{PREFIX}{}", info.name),
         description: info.description.clone(),
         input_schema: schema,
-        class,
+        // Of the calls that change something, or may; the others are judged as reading.
+        class: if only_reads { Class::Inspect } else { Class::Modify },
     };
     let reading = ToolSpec { class: Class::Inspect, ..spec.clone() };
     Arc::new(CommandTool { info, spec, reading, command, open, session })
+}
+
+/// Returns whether a command only reads, with whatever arguments.
+fn only_reads(info: &CommandInfo) -> bool {
+    info.safety == CommandSafety::ReadOnly && info.subcommands.iter().all(only_reads)
 }
 
 /// Returns the arguments of the command in those of the call.

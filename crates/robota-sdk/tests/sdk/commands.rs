@@ -53,6 +53,7 @@ impl SystemCommand for Audit {
         CommandInfo::new("audit", "Audits the project")
             .arguments("[folder]")
             .for_model()
+            .reads_only()
             .subcommand("deep", "All of it")
     }
 
@@ -117,18 +118,37 @@ async fn sdk_10_a_command_that_changes_something_passes_the_gate() {
     #[async_trait]
     impl SystemCommand for Change {
         fn info(&self) -> CommandInfo {
-            CommandInfo::new("change", "Changes something").for_model().modifies()
+            CommandInfo::new("change", "Changes something")
+                .subcommand("all", "Everything")
+                .reading_subcommand("list", "What would change")
+                .for_model()
         }
 
         async fn execute(&self, _: &InteractiveSession, _: &str) -> CommandResult {
             CommandResult::ok("changed")
         }
     }
-    let scene = Scene::new("- {tools: [{tool: robota_command_change, input: {}}]}\n- done\n");
-    let module = CommandModule::new("changes").command(Change);
+    let calls = [
+        ("change", "", false),
+        ("change", "all", false),
+        ("change", " all of it", false),
+        ("change", "list", true),
+        ("audit", "", true),
+        ("audit", "src", true),
+        ("audit", "deep src", false),
+    ];
+    let script = calls.map(|(name, args, _)| {
+        format!("- {{tools: [{{tool: robota_command_{name}, input: {{args: '{args}'}}}}]}}\n")
+    });
+    let scene = Scene::new(&format!("{}- done\n", script.concat()));
+    let module = CommandModule::new("changes").command(Change).command(Audit);
     let session = scene.builder().mode(Mode::Plan).command_module(&module).open().await.unwrap();
     let result = session.submit("Go.").await.unwrap().result().await.unwrap();
-    assert_eq!(result.tools[0].end, Some(robota_sdk::ToolEnd::Denied));
+    assert_eq!(result.tools.len(), calls.len());
+    for (tool, (name, args, runs)) in result.tools.iter().zip(calls) {
+        let denied = tool.end == Some(robota_sdk::ToolEnd::Denied);
+        assert_eq!(denied, !runs, "{name} {args}: {tool:?}");
+    }
 }
 
 #[tokio::test]

@@ -23,7 +23,6 @@ impl SystemCommand for AgentCommand {
     fn info(&self) -> CommandInfo {
         CommandInfo::new("agent", "Runs agents, and shows and ends those that run")
             .arguments("list | run NAME PROMPT | parallel [--detach] NAME PROMPT | NAME PROMPT ...")
-            .modifies()
             .subcommand("list", "Lists the agents that run or have ended, and those to choose from")
             .subcommand("run", "Runs an agent; with --detach in the background")
             .subcommand("parallel", "Runs agents at the same time, separated by |")

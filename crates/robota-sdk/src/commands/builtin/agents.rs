@@ -12,6 +12,7 @@ pub(super) struct AgentsCommand;
 impl SystemCommand for AgentsCommand {
     fn info(&self) -> CommandInfo {
         CommandInfo::new("agents", "Lists the agent definitions and what is wrong with them")
+            .reads_only()
     }
 
     async fn execute(&self, session: &InteractiveSession, _: &str) -> CommandResult {

@@ -25,7 +25,6 @@ impl SystemCommand for Background {
     fn info(&self) -> CommandInfo {
         CommandInfo::new("background", "Shows and ends background commands and agents")
             .arguments("list | read ID [OFFSET] | cancel ID | close ID | send ID TEXT | move")
-            .modifies()
             .subcommand("list", "Lists the tasks")
             .subcommand("read", "Shows the text that a task wrote")
             .subcommand("cancel", "Ends a task and everything below it")

@@ -11,7 +11,7 @@ pub(super) struct Clear;
 #[async_trait]
 impl SystemCommand for Clear {
     fn info(&self) -> CommandInfo {
-        CommandInfo::new("clear", "Starts an empty conversation; the history is kept").modifies()
+        CommandInfo::new("clear", "Starts an empty conversation; the history is kept")
     }
 
     async fn execute(&self, session: &InteractiveSession, _: &str) -> CommandResult {

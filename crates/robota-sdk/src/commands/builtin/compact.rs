@@ -13,7 +13,6 @@ impl SystemCommand for Compact {
     fn info(&self) -> CommandInfo {
         CommandInfo::new("compact", "Summarises the conversation to free the context window")
             .arguments("[what to keep]")
-            .modifies()
     }
 
     async fn execute(&self, session: &InteractiveSession, arguments: &str) -> CommandResult {

@@ -14,6 +14,7 @@ pub(super) struct Context;
 impl SystemCommand for Context {
     fn info(&self) -> CommandInfo {
         CommandInfo::new("context", "Shows how full the context window is, and with what")
+            .reads_only()
     }
 
     async fn execute(&self, session: &InteractiveSession, _: &str) -> CommandResult {

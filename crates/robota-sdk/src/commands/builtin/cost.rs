@@ -12,7 +12,7 @@ pub(super) struct Cost;
 #[async_trait]
 impl SystemCommand for Cost {
     fn info(&self) -> CommandInfo {
-        CommandInfo::new("cost", "Shows the tokens and the cost of the session")
+        CommandInfo::new("cost", "Shows the tokens and the cost of the session").reads_only()
     }
 
     async fn execute(&self, session: &InteractiveSession, _: &str) -> CommandResult {

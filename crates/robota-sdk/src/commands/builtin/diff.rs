@@ -14,6 +14,7 @@ impl SystemCommand for Diff {
     fn info(&self) -> CommandInfo {
         CommandInfo::new("diff", "Shows what changed in the files since the first prompt")
             .arguments("[CHECKPOINT]")
+            .reads_only()
     }
 
     async fn execute(&self, session: &InteractiveSession, arguments: &str) -> CommandResult {

@@ -10,7 +10,7 @@ pub(super) struct Help;
 #[async_trait]
 impl SystemCommand for Help {
     fn info(&self) -> CommandInfo {
-        CommandInfo::new("help", "Lists the commands")
+        CommandInfo::new("help", "Lists the commands").reads_only()
     }
 
     async fn execute(&self, session: &InteractiveSession, _: &str) -> CommandResult {

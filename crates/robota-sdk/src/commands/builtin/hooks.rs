@@ -13,6 +13,7 @@ pub(super) struct Hooks;
 impl SystemCommand for Hooks {
     fn info(&self) -> CommandInfo {
         CommandInfo::new("hooks", "Lists the hooks: what runs when, and from which file")
+            .reads_only()
     }
 
     async fn execute(&self, session: &InteractiveSession, _: &str) -> CommandResult {

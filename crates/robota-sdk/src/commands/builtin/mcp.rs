@@ -15,7 +15,6 @@ impl SystemCommand for Mcp {
     fn info(&self) -> CommandInfo {
         CommandInfo::new("mcp", "Shows the MCP servers and their tools")
             .arguments("[reconnect|approve SERVER]")
-            .modifies()
             .subcommand("reconnect", "Connects to a server again")
             .subcommand("approve", "Approves what has changed in a server")
     }

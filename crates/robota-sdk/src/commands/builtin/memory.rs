@@ -31,7 +31,6 @@ impl SystemCommand for Memory {
             "list | show [topic] | add <user|feedback|project|reference> <topic> <text> | find \
              <question> | pending | approve <id> | reject <id> | used",
         )
-        .modifies()
         .for_model()
         .reading_subcommand("list", "Lists the topics")
         .reading_subcommand("show", "Shows the index or a topic")

@@ -14,8 +14,7 @@ impl SystemCommand for ModeCommand {
     fn info(&self) -> CommandInfo {
         MODES.iter().fold(
             CommandInfo::new("mode", "Shows or changes the permission mode")
-                .arguments("[plan|default|acceptEdits|bypassPermissions]")
-                .modifies(),
+                .arguments("[plan|default|acceptEdits|bypassPermissions]"),
             |info, (name, _, description)| info.subcommand(name, description),
         )
     }

@@ -11,7 +11,7 @@ pub(super) struct Model;
 #[async_trait]
 impl SystemCommand for Model {
     fn info(&self) -> CommandInfo {
-        CommandInfo::new("model", "Shows or changes the model").arguments("[MODEL]").modifies()
+        CommandInfo::new("model", "Shows or changes the model").arguments("[MODEL]")
     }
 
     async fn execute(&self, session: &InteractiveSession, arguments: &str) -> CommandResult {

@@ -15,6 +15,7 @@ impl SystemCommand for PermissionsCommand {
             "permissions",
             "Shows the permission mode and what was approved for the session",
         )
+        .reads_only()
     }
 
     async fn execute(&self, session: &InteractiveSession, _: &str) -> CommandResult {

@@ -10,7 +10,7 @@ pub(super) struct Rename;
 #[async_trait]
 impl SystemCommand for Rename {
     fn info(&self) -> CommandInfo {
-        CommandInfo::new("rename", "Names the session").arguments("NAME").modifies()
+        CommandInfo::new("rename", "Names the session").arguments("NAME")
     }
 
     async fn execute(&self, _: &InteractiveSession, arguments: &str) -> CommandResult {

@@ -10,7 +10,7 @@ pub(super) struct Reset;
 #[async_trait]
 impl SystemCommand for Reset {
     fn info(&self) -> CommandInfo {
-        CommandInfo::new("reset", "Deletes the settings of the program and ends it").modifies()
+        CommandInfo::new("reset", "Deletes the settings of the program and ends it")
     }
 
     async fn execute(&self, _: &InteractiveSession, _: &str) -> CommandResult {

@@ -17,7 +17,6 @@ impl SystemCommand for Rewind {
     fn info(&self) -> CommandInfo {
         CommandInfo::new("rewind", "Goes back to an earlier prompt: files, conversation or both")
             .arguments("list | restore ID | code ID | conversation ID | diff ID")
-            .modifies()
             .subcommand("list", "Lists the checkpoints, one for each prompt")
             .subcommand("diff", "Shows what a restore would change")
             .subcommand("restore", "Restores the files and the conversation")

@@ -25,7 +25,6 @@ impl SystemCommand for Schedule {
     fn info(&self) -> CommandInfo {
         CommandInfo::new("schedule", "Shows and changes the schedules of the session")
             .arguments("list | add WHEN [in ZONE] PROMPT | pause ID | resume ID | remove ID")
-            .modifies()
             .subcommand("list", "Lists the schedules")
             .subcommand("add", "Adds a schedule")
             .subcommand("pause", "Pauses a schedule")

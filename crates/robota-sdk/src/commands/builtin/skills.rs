@@ -11,7 +11,7 @@ pub(super) struct SkillsCommand;
 #[async_trait]
 impl SystemCommand for SkillsCommand {
     fn info(&self) -> CommandInfo {
-        CommandInfo::new("skills", "Lists the skills of the user and the folder")
+        CommandInfo::new("skills", "Lists the skills of the user and the folder").reads_only()
     }
 
     async fn execute(&self, session: &InteractiveSession, _: &str) -> CommandResult {

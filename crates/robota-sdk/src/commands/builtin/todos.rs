@@ -13,7 +13,7 @@ pub(super) struct Todos;
 #[async_trait]
 impl SystemCommand for Todos {
     fn info(&self) -> CommandInfo {
-        CommandInfo::new("todos", "Shows the to-do list of the model")
+        CommandInfo::new("todos", "Shows the to-do list of the model").reads_only()
     }
 
     async fn execute(&self, session: &InteractiveSession, _: &str) -> CommandResult {
