@@ -130,12 +130,15 @@ impl Judgement {
             return self;
         }
         let reason = match self.verdict {
-            Verdict::Allow => "the tool requires that a user approves each call".to_owned(),
+            Verdict::Allow => EACH_CALL_NEEDS_A_USER.to_owned(),
             Verdict::Ask | Verdict::Deny => self.reason,
         };
         Self { verdict: Verdict::Ask, source: Source::Rule, rules: Vec::new(), reason, ..self }
     }
 }
+
+/// Why a call is asked about that rules would allow.
+pub const EACH_CALL_NEEDS_A_USER: &str = "the tool requires that a user approves each call";
 
 /// What an allowed call may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -98,13 +98,22 @@ pub trait Tool: Send + Sync {
     /// Returns the description; the same one every time.
     fn spec(&self) -> &ToolSpec;
 
-    /// Checks the arguments before the call is judged. The default checks them against the schema
+    /// Checks the arguments of the model before the call is judged. The default checks them against the schema
     /// ([`validate`]).
     ///
     /// # Errors
     /// When the arguments are not valid. The text says what the model must correct.
     fn check(&self, input: &Value) -> Result<(), InvalidInput> {
         validate(&self.spec().input_schema, input)
+    }
+
+    /// Checks arguments that a hook or the approver changed. A tool can accept more from them than
+    /// from the model, such as the answer of a user. The default is [`Tool::check`].
+    ///
+    /// # Errors
+    /// When the arguments are not valid.
+    fn check_changed(&self, input: &Value) -> Result<(), InvalidInput> {
+        self.check(input)
     }
 
     /// Returns other names under which models call the tool. They are not offered.

@@ -35,7 +35,8 @@ pub use config::{
 };
 use effect::Out;
 pub use effect::{
-    Effect, FailedCall, Input, JudgeResult, ModelCall, Target, TurnInput, TurnReport,
+    ArgumentsAuthor, Effect, FailedCall, Input, JudgeResult, ModelCall, Target, TurnInput,
+    TurnReport,
 };
 use repeats::Repeats;
 

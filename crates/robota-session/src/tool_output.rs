@@ -54,6 +54,10 @@ impl Tool for SessionTool {
         self.inner.check(input)
     }
 
+    fn check_changed(&self, input: &Value) -> Result<(), InvalidInput> {
+        self.inner.check_changed(input)
+    }
+
     fn gate_input(&self, call: &CallId, input: &Value) -> Option<Value> {
         self.inner.gate_input(call, input)
     }

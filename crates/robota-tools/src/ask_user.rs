@@ -244,8 +244,9 @@ impl Tool for AskUser {
         &self.spec
     }
 
-    fn check(&self, input: &Value) -> Result<(), InvalidInput> {
-        // The model does not give answers, so the schema does not have them.
+    // A host gives the answers of its user with its approval. The schema does not have them, so
+    // `check` refuses them: a model must not answer for the user.
+    fn check_changed(&self, input: &Value) -> Result<(), InvalidInput> {
         let mut asked = input.clone();
         if let Some(fields) = asked.as_object_mut() {
             fields.remove("answers");

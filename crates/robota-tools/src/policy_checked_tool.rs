@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use robota_core::approve::{Answer, Approver, NoApprover, Question};
+use robota_core::gate::EACH_CALL_NEEDS_A_USER;
 use robota_core::ids::CallId;
 use robota_core::message::{ToolInput, ToolUse};
 use robota_core::paths::Paths;
@@ -45,6 +46,10 @@ impl Tool for PolicyCheckedTool {
         self.tool.check(input)
     }
 
+    fn check_changed(&self, input: &Value) -> Result<(), InvalidInput> {
+        self.tool.check_changed(input)
+    }
+
     fn gate_input(&self, call: &CallId, input: &Value) -> Option<Value> {
         self.tool.gate_input(call, input)
     }
@@ -55,6 +60,14 @@ impl Tool for PolicyCheckedTool {
 
     fn aliases(&self) -> &'static [&'static str] {
         self.tool.aliases()
+    }
+
+    fn always_asks(&self) -> bool {
+        self.tool.always_asks()
+    }
+
+    fn output_limit(&self) -> Option<usize> {
+        self.tool.output_limit()
     }
 
     fn timeout(&self) -> Option<Duration> {
@@ -71,8 +84,11 @@ impl Tool for PolicyCheckedTool {
         let judged = gate_input.as_ref().unwrap_or(&input);
         let call = ToolCall { tool: &spec.name, input: judged, class: spec.class };
         let judgement = self.policy.judge(&call, &*self.paths);
-        let reason = judgement.why().to_owned();
-        match judgement.verdict {
+        let (mut verdict, mut reason) = (judgement.verdict, judgement.why().to_owned());
+        if verdict == Verdict::Allow && self.tool.always_asks() {
+            (verdict, reason) = (Verdict::Ask, EACH_CALL_NEEDS_A_USER.to_owned());
+        }
+        match verdict {
             Verdict::Allow => {}
             Verdict::Deny => return ToolOutcome::not_run("denied", reason),
             Verdict::Ask => {
@@ -111,3 +127,6 @@ impl Tool for PolicyCheckedTool {
         self.tool.run(input, context).await
     }
 }
+
+#[cfg(test)]
+mod tests;

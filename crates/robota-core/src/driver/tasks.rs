@@ -32,7 +32,7 @@ use crate::process::{ProcessIdentity, ProcessWatch};
 use crate::state::State;
 use crate::telemetry;
 use crate::tool::{DidRun, Progress, Tool, ToolContext, ToolOutcome};
-use crate::turn::{Effect, Input, JudgeResult, Target};
+use crate::turn::{ArgumentsAuthor, Effect, Input, JudgeResult, Target};
 
 /// The tasks of one turn. Dropping it aborts all of them.
 pub(super) struct Tasks {
@@ -70,7 +70,7 @@ impl Tasks {
         round: &Span,
     ) {
         match effect {
-            Effect::Judge(tool_use) => self.judge(tool_use, ports),
+            Effect::Judge { tool_use, author } => self.judge(tool_use, author, ports),
             Effect::RunTool { tool_use, class, grant } => {
                 let span = telemetry::tool_span(round, &tool_use, class);
                 self.run_tool(tool_use, (class, grant), ports, config, span);
@@ -156,7 +156,7 @@ impl Tasks {
         }
     }
 
-    fn judge(&mut self, tool_use: ToolUse, ports: &Ports) {
+    fn judge(&mut self, tool_use: ToolUse, author: ArgumentsAuthor, ports: &Ports) {
         let call = tool_use.call.clone();
         // The machine asks only about tools that exist. Without the tool nothing would run.
         let Some(tool) = ports.tools.get(&tool_use.name).cloned() else { return };
@@ -176,7 +176,7 @@ impl Tasks {
         let fallback = denied("the gate panicked, so nothing may run");
         let call = tool_use.call.clone();
         self.spawn(None, fallback, async move {
-            let judged = judge(&*gate, &*tool, &tool_use).await;
+            let judged = judge(&*gate, &*tool, &tool_use, author).await;
             Input::Judged { call, judged }
         });
     }
@@ -322,11 +322,20 @@ impl Tasks {
     }
 }
 
-async fn judge(gate: &dyn Gate, tool: &dyn Tool, tool_use: &ToolUse) -> JudgeResult {
+async fn judge(
+    gate: &dyn Gate,
+    tool: &dyn Tool,
+    tool_use: &ToolUse,
+    author: ArgumentsAuthor,
+) -> JudgeResult {
     let Some(input) = tool_use.input.json() else {
         return JudgeResult::Invalid("the arguments are not JSON".to_owned());
     };
-    if let Err(invalid) = tool.check(input) {
+    let checked = match author {
+        ArgumentsAuthor::Model => tool.check(input),
+        ArgumentsAuthor::Changed => tool.check_changed(input),
+    };
+    if let Err(invalid) = checked {
         return JudgeResult::Invalid(invalid.to_string());
     }
     let spec = tool.judged_spec(input);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::calls::CallState;
 use crate::approve::{Answer, Question};
 use crate::compact::Compaction;
 use crate::context::ContextEstimate;
@@ -122,7 +123,12 @@ pub enum Effect {
     /// Call the model with the current conversation.
     CallModel(ModelCall),
     /// Check the arguments of a call and let the gate judge it.
-    Judge(ToolUse),
+    Judge {
+        /// The call, with the arguments to check.
+        tool_use: ToolUse,
+        /// Who wrote these arguments.
+        author: ArgumentsAuthor,
+    },
     /// Run a call that may run.
     RunTool {
         /// The call, with the arguments that it runs with.
@@ -147,6 +153,15 @@ pub enum Effect {
     Cancel(Target),
     /// The turn is over. This is the last effect.
     Finish(TurnReport),
+}
+
+/// Who wrote the arguments of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArgumentsAuthor {
+    /// The model.
+    Model,
+    /// A hook or the approver, who changed the model's.
+    Changed,
 }
 
 /// A model call that the driver makes. The conversation for it is in the state.
@@ -300,6 +315,12 @@ impl Out {
     pub(super) fn into_effects(self) -> Vec<Effect> {
         self.0
     }
+}
+
+/// Returns the effect that judges a call whose arguments a hook or the approver changed.
+pub(super) fn judge_changed(call: &CallState) -> Effect {
+    let tool_use = with_input(&call.tool_use, call.input.as_ref());
+    Effect::Judge { tool_use, author: ArgumentsAuthor::Changed }
 }
 
 /// Returns the call with the arguments it runs with: those of a hook, if one changed them.

@@ -4,7 +4,9 @@
 use serde_json::json;
 
 use super::calls::{CallState, Stage};
-use super::{Continued, Effect, Ending, Env, FALLBACK, Out, Phase, Turn, Unfinished};
+use super::{
+    ArgumentsAuthor, Continued, Effect, Ending, Env, FALLBACK, Out, Phase, Turn, Unfinished,
+};
 use crate::event::{
     AssistantMessage, ContentLeftOut, ModelResponded, Purpose, TextChunk, ThinkingChunk,
     ToolBatchStarted, ToolCalled, ToolInputChunk, TurnEnd,
@@ -69,7 +71,7 @@ impl Turn {
         // Calls of a forced summary never run, and calls of unknown tools get their result without
         // a judgement.
         if self.purpose == Purpose::Answer && self.can_be_judged(&tool_use) {
-            out.push(Effect::Judge(tool_use));
+            out.push(Effect::Judge { tool_use, author: ArgumentsAuthor::Model });
         }
     }
 

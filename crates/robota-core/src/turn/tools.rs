@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::calls::Stage;
-use super::effect::{FailedCall, with_input};
+use super::effect::{FailedCall, judge_changed, with_input};
 use super::{Effect, Ending, Env, JudgeResult, Out, Phase, SKIPPED_RESULT, Turn, wrong_hook_point};
 use crate::approve::{Answer, Question, Scope};
 use crate::context::{TOOL_RESULTS, conservative_tokens, exceeds};
@@ -270,7 +270,7 @@ impl Turn {
                 self.calls[at].then = then;
                 self.calls[at].stage = Stage::Judging;
                 let call = &self.calls[at];
-                out.push(Effect::Judge(with_input(&call.tool_use, call.input.as_ref())));
+                out.push(judge_changed(call));
                 return;
             }
             PreToolDecision::Answer { outcome } => {
@@ -369,7 +369,7 @@ impl Turn {
                 call.input = Some(input);
                 call.approved = Some(note.unwrap_or_else(|| "approved with changes".to_owned()));
                 call.stage = Stage::Judging;
-                out.push(Effect::Judge(with_input(&call.tool_use, call.input.as_ref())));
+                out.push(judge_changed(call));
             }
             Answer::Deny { note } => {
                 let reason = note.unwrap_or_else(|| "not approved".to_owned());

@@ -215,7 +215,7 @@ impl FakeDriver {
                 Effect::Cancel(target) => self.cancel(&target),
                 _ if self.failed => {}
                 Effect::CallModel(_) => self.pending.push(Pending::Model),
-                Effect::Judge(tool_use) => {
+                Effect::Judge { tool_use, .. } => {
                     self.calls.push(tool_use.call.clone());
                     self.pending.push(Pending::Judge(tool_use.call));
                 }

@@ -70,10 +70,19 @@ async fn questions_that_are_answered_already_are_not_asked() {
     let tool = AskUser::new(&workspace().question_handler(Arc::new(Refuses)));
     let questions = json!([{"question": "a"}, {"question": "b"}]);
     let input = json!({"questions": questions, "answers": {"a": ["x", "y"], "b": "z"}});
-    tool.check(&input).unwrap();
+    tool.check_changed(&input).unwrap();
     let outcome = tool.run(input, ToolContext::detached()).await;
     assert_eq!(outcome.text(), "a: x, y\nb: z\n");
     let input = json!({"questions": questions, "answers": {"b": "z"}});
     let outcome = tool.run(input, ToolContext::detached()).await;
     assert_eq!(outcome.text(), "direct has 1", "only the open one is asked");
+}
+
+#[test]
+fn a_model_cannot_answer_for_the_user() {
+    let tool = AskUser::new(&workspace());
+    let input = json!({"questions": [{"question": "deploy?"}], "answers": {"deploy?": "yes"}});
+    let refused = tool.check(&input).unwrap_err().to_string();
+    assert!(refused.contains("answers"), "{refused}");
+    tool.check_changed(&input).unwrap();
 }

@@ -67,7 +67,8 @@ async fn nothing_is_kept_of_tasks_that_ended() {
         let input = ToolInput::Json(json!(argument));
         let call = CallId::from(format!("call-{round}"));
         let tool_use = ToolUse::new(call.clone(), "id", "fragile", input);
-        tasks.start(Effect::Judge(tool_use.clone()), &ports, &config, &state, &Span::none());
+        let judge = Effect::Judge { tool_use: tool_use.clone(), author: ArgumentsAuthor::Model };
+        tasks.start(judge, &ports, &config, &state, &Span::none());
         let question = Question {
             call: tool_use.clone(),
             class: Class::Inspect,

@@ -336,7 +336,7 @@ impl Run {
             match effect {
                 Effect::Append(_) => {}
                 Effect::CallModel(call) => self.jobs.push(Job::Model(call)),
-                Effect::Judge(tool_use) => self.jobs.push(Job::Judge(tool_use)),
+                Effect::Judge { tool_use, .. } => self.jobs.push(Job::Judge(tool_use)),
                 Effect::RunTool { tool_use, class, .. } => {
                     self.jobs.push(Job::Tool { tool_use, class, cancelled: false });
                 }

@@ -160,7 +160,7 @@ impl Watch {
                     self.no_instruction_in(message);
                 }
             }
-            Effect::Judge(tool_use) => {
+            Effect::Judge { tool_use, .. } => {
                 assert!(self.config.tools.contains(&tool_use.name), "an unknown tool is judged");
                 assert!(tool_use.input.json().is_some(), "unreadable arguments are judged");
             }
