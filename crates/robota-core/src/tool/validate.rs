@@ -69,6 +69,15 @@ const MAX_REFERENCES: usize = 32;
 /// A pattern that needs more memory than this is not checked.
 const PATTERN_LIMIT: usize = 1 << 20;
 
+/// At most this many patterns are compiled for one value.
+const MAX_PATTERNS: usize = 64;
+
+/// Compiling a pattern counts like so many schemas.
+const PATTERN_STEPS: usize = 500;
+
+/// Looking at so many bytes of text, or entries of a list, counts like one schema.
+const STEP_BYTES: usize = 64;
+
 /// The check of one value.
 struct Checker<'a> {
     /// The whole schema, in which references are resolved.
@@ -114,6 +123,15 @@ impl<'a> Checker<'a> {
         self.depth -= 1;
     }
 
+    /// Takes the steps for work that grows with the value or the schema. Returns false, and records
+    /// that the check is incomplete, if not so many are left.
+    fn take_steps(&mut self, steps: usize) -> bool {
+        let enough = steps <= self.steps;
+        self.steps = self.steps.saturating_sub(steps);
+        self.exhausted |= !enough;
+        enough
+    }
+
     /// Checks what one schema says, without what it refers to.
     fn check_fields(
         &mut self,
@@ -122,11 +140,15 @@ impl<'a> Checker<'a> {
         at: &Path<'_>,
         mistakes: &mut Mistakes,
     ) {
-        if !scalars::check_type(schema, value, at, mistakes) {
+        // Lists of required keys, allowed values and alternatives are walked through.
+        let listed: usize = schema.values().filter_map(Value::as_array).map(Vec::len).sum();
+        if !self.take_steps((schema.len() + listed) / STEP_BYTES)
+            || !scalars::check_type(schema, value, at, mistakes)
+        {
             // The other keywords would only repeat it.
             return;
         }
-        scalars::check_choices(schema, value, at, mistakes);
+        self.check_choices(schema, value, at, mistakes);
         match value {
             Value::Object(object) => self.check_object(schema, object, at, mistakes),
             Value::Array(items) => self.check_array(schema, items, at, mistakes),
@@ -144,7 +166,17 @@ impl<'a> Checker<'a> {
         mistakes
     }
 
+    /// Returns whether a text matches; true if that cannot be found out.
     fn matches(&mut self, pattern: &'a str, text: &str) -> bool {
+        let is_new = !self.patterns.contains_key(pattern);
+        if is_new && self.patterns.len() >= MAX_PATTERNS {
+            self.exhausted = true;
+            return true;
+        }
+        let steps = 1 + text.len() / STEP_BYTES + if is_new { PATTERN_STEPS } else { 0 };
+        if !self.take_steps(steps) {
+            return true;
+        }
         let compiled = self
             .patterns
             .entry(pattern)

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::Checker;
 use super::mistakes::Mistakes;
 use super::path::Path;
 use super::scalars::{canonical, check_size, size};
+use super::{Checker, STEP_BYTES};
 
 impl<'a> Checker<'a> {
     pub(super) fn check_object(
@@ -63,7 +63,7 @@ impl<'a> Checker<'a> {
                 Some(Value::Bool(false)) => mistakes.push(|| {
                     let known: Vec<_> =
                         properties.into_iter().flat_map(Map::keys).map(String::as_str).collect();
-                    format!("{place} is not known (known: {})", known.join(", "))
+                    self.counted(format!("{place} is not known (known: {})", known.join(", ")))
                 }),
                 Some(others) => self.check(others, value, &place, mistakes),
             }
@@ -81,7 +81,14 @@ impl<'a> Checker<'a> {
         // `dependencies` is the older name of both.
         for keyword in ["dependentRequired", "dependentSchemas", "dependencies"] {
             let Some(rules) = schema.get(keyword).and_then(Value::as_object) else { continue };
+            if !self.take_steps(rules.len() / STEP_BYTES) {
+                return;
+            }
             for (key, demanded) in rules.iter().filter(|(key, _)| object.contains_key(*key)) {
+                // The object is copied for each of them.
+                if !self.take_steps(1 + object.len()) {
+                    return;
+                }
                 if demanded.is_array() {
                     for other in texts(Some(demanded)).filter(|other| !object.contains_key(*other))
                     {
@@ -121,7 +128,11 @@ impl<'a> Checker<'a> {
         if schema.get("uniqueItems") == Some(&Value::Bool(true)) {
             let mut seen = HashSet::new();
             for (index, item) in items.iter().enumerate() {
-                if !seen.insert(canonical(item)) {
+                let item = canonical(item);
+                if !self.take_steps(1 + item.len() / STEP_BYTES) {
+                    break;
+                }
+                if !seen.insert(item) {
                     mistakes.push(|| format!("{} occurs twice", at.index(index)));
                 }
             }

@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use serde_json::{Map, Number, Value};
 
-use super::Checker;
 use super::mistakes::Mistakes;
 use super::path::Path;
+use super::{Checker, STEP_BYTES};
 
 /// Checks `type`. Returns whether the value has a type that the schema allows.
 pub(super) fn check_type(
@@ -22,30 +22,6 @@ pub(super) fn check_type(
     mistakes.mark_other_form(at.depth(), false);
     mistakes.push(|| format!("{at} must be {}, not {}", type_names(expected), type_name(value)));
     false
-}
-
-/// Checks `enum` and `const`.
-pub(super) fn check_choices(
-    schema: &Map<String, Value>,
-    value: &Value,
-    at: &Path<'_>,
-    mistakes: &mut Mistakes,
-) {
-    if let Some(allowed) = schema.get("enum").and_then(Value::as_array)
-        && !allowed.iter().any(|one| same(one, value))
-    {
-        mistakes.mark_other_form(at.depth(), allowed.len() == 1);
-        mistakes.push(|| {
-            let allowed: Vec<_> = allowed.iter().map(ToString::to_string).collect();
-            format!("{at} must be one of {}", allowed.join(", "))
-        });
-    }
-    if let Some(expected) = schema.get("const")
-        && !same(expected, value)
-    {
-        mistakes.mark_other_form(at.depth(), true);
-        mistakes.push(|| format!("{at} must be {expected}"));
-    }
 }
 
 /// Checks the bounds of a number.
@@ -86,6 +62,63 @@ pub(super) fn check_number(
 }
 
 impl<'a> Checker<'a> {
+    /// Checks `enum` and `const`.
+    pub(super) fn check_choices(
+        &mut self,
+        schema: &'a Map<String, Value>,
+        value: &Value,
+        at: &Path<'_>,
+        mistakes: &mut Mistakes,
+    ) {
+        if let Some(allowed) = schema.get("enum").and_then(Value::as_array)
+            && !allowed.iter().any(|one| self.same(one, value))
+        {
+            mistakes.mark_other_form(at.depth(), allowed.len() == 1);
+            mistakes.push(|| {
+                let allowed: Vec<_> = allowed.iter().map(ToString::to_string).collect();
+                self.counted(format!("{at} must be one of {}", allowed.join(", ")))
+            });
+        }
+        if let Some(expected) = schema.get("const")
+            && !self.same(expected, value)
+        {
+            mistakes.mark_other_form(at.depth(), true);
+            mistakes.push(|| self.counted(format!("{at} must be {expected}")));
+        }
+    }
+
+    /// Returns true if two values are equal in JSON Schema, where 1 and 1.0 are the same number.
+    fn same(&mut self, one: &Value, other: &Value) -> bool {
+        match (one, other) {
+            (Value::Number(one), Value::Number(other)) => match (whole(one), whole(other)) {
+                (Some(one), Some(other)) => one == other,
+                _ => one == other,
+            },
+            (Value::String(one), Value::String(other)) => {
+                one.len() == other.len() && self.take_steps(one.len() / STEP_BYTES) && one == other
+            }
+            (Value::Array(one), Value::Array(other)) => {
+                one.len() == other.len()
+                    && self.take_steps(1)
+                    && one.iter().zip(other).all(|(one, other)| self.same(one, other))
+            }
+            (Value::Object(one), Value::Object(other)) => {
+                one.len() == other.len()
+                    && self.take_steps(1)
+                    && one
+                        .iter()
+                        .all(|(key, one)| other.get(key).is_some_and(|other| self.same(one, other)))
+            }
+            _ => one == other,
+        }
+    }
+
+    /// Takes the steps for a text of a mistake that quotes the schema.
+    pub(super) fn counted(&mut self, text: String) -> String {
+        self.take_steps(text.len() / STEP_BYTES);
+        text
+    }
+
     /// Checks the length and the pattern of a text.
     pub(super) fn check_text(
         &mut self,
@@ -96,6 +129,7 @@ impl<'a> Checker<'a> {
     ) {
         let (least, most) = (size(schema, "minLength"), size(schema, "maxLength"));
         if least.is_some() || most.is_some() {
+            self.take_steps(text.len() / STEP_BYTES);
             check_size(text.chars().count(), (least, most), "characters", at, mistakes);
         }
         if let Some(pattern) = schema.get("pattern").and_then(Value::as_str)
@@ -128,11 +162,6 @@ pub(super) fn check_size(
     if let Some(most) = most.filter(|most| size > *most) {
         mistakes.push(|| format!("{at} must have at most {most} {unit}, not {size}"));
     }
-}
-
-/// Returns true if two values are equal in JSON Schema, where 1 and 1.0 are the same number.
-fn same(one: &Value, other: &Value) -> bool {
-    one == other || canonical(one) == canonical(other)
 }
 
 /// Returns a text that is the same for values that are equal in JSON Schema.

@@ -203,6 +203,47 @@ fn a_schema_without_an_end_is_refused_in_time() {
 }
 
 #[test]
+fn expensive_keywords_are_refused_in_time() {
+    let long = "x".repeat(1 << 20);
+    let texts = |count: usize| json!(vec![long.as_str(); count]);
+    let patterns = |count: usize| {
+        let patterns = (0..count).map(|index| json!({"pattern": format!("^x*(?:{index})?$")}));
+        json!({"allOf": patterns.collect::<Vec<_>>()})
+    };
+    let names: Vec<_> = (0..100_000).map(|index| format!("name {index}")).collect();
+    let refused = [
+        (json!({"items": {"pattern": "y$"}}), texts(20)),
+        (patterns(80), json!("x")),
+        (json!({"items": {"enum": [long, "b"]}}), texts(20)),
+        (json!({"uniqueItems": true}), texts(20)),
+        (json!({"items": {"enum": names}}), json!(vec!["name 99999"; 1_000])),
+        (json!({"items": {"minLength": 1}}), texts(20)),
+    ];
+    for (schema, value) in refused {
+        cases(&schema, &[], &[(value, "cannot be checked")]);
+    }
+    // Far more than tools need is checked.
+    cases(&patterns(60), &[json!("x")], &[(json!("y"), "must match")]);
+    let countries = json!({"items": {"enum": names[..200].to_vec()}, "uniqueItems": true});
+    cases(&countries, &[json!(names[..200].to_vec())], &[(json!(["Atlantis"]), "one of")]);
+    cases(&json!({"pattern": "^x*$", "maxLength": 1 << 21}), &[json!(long)], &[]);
+}
+
+#[test]
+fn values_are_equal_whatever_the_form_of_their_numbers_and_the_order_of_their_keys() {
+    let schema = json!({"enum": [{"a": [1, {"b": 2.0}], "c": null}]});
+    cases(
+        &schema,
+        &[json!({"c": null, "a": [1.0, {"b": 2}]})],
+        &[
+            (json!({"a": [1, {"b": 2.5}], "c": null}), "must be one of"),
+            (json!({"a": [1, {"b": 2}]}), "must be one of"),
+            (json!({"a": [1, {"b": 2}, 3], "c": null}), "must be one of"),
+        ],
+    );
+}
+
+#[test]
 fn alternatives_name_the_form_that_was_meant() {
     let circle = json!({"properties": {"kind": {"const": "circle"}, "r": {"type": "number"}},
         "required": ["kind", "r"]});
