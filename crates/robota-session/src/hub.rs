@@ -9,6 +9,7 @@ use robota_core::driver::Observer;
 use robota_core::error::ErrorData;
 use robota_core::event::{Cursor, Envelope, Event};
 use robota_core::ids::{CallId, InputId, SessionId};
+use robota_core::journal::{JournalError, LostReason};
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -86,6 +87,9 @@ pub(crate) struct SessionHub {
     schedules: watch::Sender<u64>,
     /// Cancelled when the session's task has ended.
     pub(crate) ended: CancellationToken,
+    /// Cancelled when the session was lost because its store does not answer: it will not answer
+    /// readers either.
+    pub(crate) unreachable: CancellationToken,
     reason: OnceLock<SessionError>,
 }
 
@@ -97,6 +101,7 @@ impl SessionHub {
             failed: watch::Sender::new(None),
             schedules: watch::Sender::new(0),
             ended: CancellationToken::new(),
+            unreachable: CancellationToken::new(),
             reason: OnceLock::new(),
         })
     }
@@ -143,6 +148,10 @@ impl SessionHub {
 
     /// Marks the session as ended. The first reason is kept.
     pub(crate) fn end(&self, reason: SessionError) {
+        // Cancelled before `ended`: a reader that wakes up must not ask the store.
+        if store_is_unreachable(&reason) {
+            self.unreachable.cancel();
+        }
         // Set before `ended` is cancelled: callers that wake up read the reason.
         let _ = self.reason.set(reason);
         self.status.send_modify(|status| {
@@ -169,6 +178,14 @@ impl SessionHub {
             reason: "its task ended".to_owned(),
         })
     }
+}
+
+/// Returns whether the session ended because its store did not answer for a whole lease.
+fn store_is_unreachable(reason: &SessionError) -> bool {
+    matches!(
+        reason,
+        SessionError::Journal(JournalError::Lost { reason: LostReason::NotRenewed { .. }, .. })
+    )
 }
 
 /// Returns whether the event may make a schedule fire, or change when it fires.

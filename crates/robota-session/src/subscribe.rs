@@ -207,7 +207,12 @@ async fn subscribe_with(
     retry: Option<Duration>,
 ) -> Result<Subscription, SessionError> {
     // Subscribe before reading the position, so that no event is missed in between.
-    let source = Source::Live { queue: hub.subscribe(), ended: hub.ended.clone(), retry };
+    let source = Source::Live {
+        queue: hub.subscribe(),
+        ended: hub.ended.clone(),
+        unreachable: hub.unreachable.clone(),
+        retry,
+    };
     let last = hub.status().last.map_or(0, |cursor| cursor.seq);
     start(store, session, source, last, start_at, filter).await
 }
@@ -292,6 +297,8 @@ enum Source {
     Live {
         queue: broadcast::Receiver<Arc<Envelope>>,
         ended: CancellationToken,
+        /// Cancelled when the session ended because its store does not answer.
+        unreachable: CancellationToken,
         /// The delay before the next failed read is retried; none does not retry.
         retry: Option<Duration>,
     },
@@ -317,6 +324,16 @@ struct Feed {
 }
 
 impl Feed {
+    /// Reads the next page. Returns none if the session ended because its store does not answer: a
+    /// read would wait for the client's time limit, and the subscriber for the end of the session.
+    async fn read_page(&self) -> Option<Result<Vec<Envelope>, JournalError>> {
+        let page = self.store.read(&self.session, self.at, PAGE);
+        match &self.source {
+            Source::Live { unreachable, .. } => unreachable.run_until_cancelled(page).await,
+            Source::Store => Some(page.await),
+        }
+    }
+
     /// Waits before a failed read is retried.
     ///
     /// # Errors
@@ -364,7 +381,7 @@ impl Feed {
                 }
             }
             if self.behind {
-                match self.store.read(&self.session, self.at, PAGE).await {
+                match self.read_page().await? {
                     Ok(page) if self.was_replaced(&page) => match self.rewind().await {
                         Ok(Some(reset)) => return Some(Ok(reset)),
                         Ok(None) => {}

@@ -41,10 +41,10 @@ pub(super) struct Lease {
     pub(super) token: Token,
     pub(super) ttl: i64,
     /// When the last successful renewal was sent.
-    renewed: Mutex<Instant>,
-    lost: CancellationToken,
-    reason: OnceLock<LostReason>,
-    ended: Arc<EndedLeases>,
+    pub(super) renewed: Mutex<Instant>,
+    pub(super) lost: CancellationToken,
+    pub(super) reason: OnceLock<LostReason>,
+    pub(super) ended: Arc<EndedLeases>,
 }
 
 impl Lease {

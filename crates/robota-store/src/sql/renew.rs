@@ -74,17 +74,20 @@ impl<D: Database> Renewals<D> {
         Some(live.into_iter().filter(|lease| lease.lost_error().is_none()).collect())
     }
 
-    /// Renews all leases once. Returns when to do so again at the latest.
-    async fn renew(&self, leases: &[Arc<Lease>]) -> Instant {
+    /// Renews all leases once. `planned` is when this should have started. Returns when to do so
+    /// again at the latest.
+    async fn renew(&self, leases: &[Arc<Lease>], planned: Instant) -> Instant {
         let sent_at = Instant::now();
         let next = sent_at + self.interval();
+        let was_stopped = sent_at.saturating_duration_since(planned) >= self.interval();
         // A database that does not answer must not delay noticing that a lease is over.
         let deadline = leases.iter().map(|lease| lease.last_renewed() + self.ttl).min();
         let deadline = deadline.filter(|_| D::SHARED);
-        let overdue = deadline.is_some_and(|deadline| deadline <= sent_at);
+        // This process did not run for longer than a lease. Whether another writer came meanwhile,
+        // only the database knows, so it gets the time to answer. If this process did run, the
+        // database had its time and did not answer.
+        let overdue = was_stopped && deadline.is_some_and(|deadline| deadline <= sent_at);
         let until = match deadline {
-            // This process did not run for longer than a lease. Whether another writer came
-            // meanwhile, only the database knows, so it gets the time to answer.
             Some(_) if overdue => sent_at + self.interval().min(OVERDUE_TIMEOUT),
             Some(deadline) => deadline.min(next),
             None => sent_at + Duration::from_secs(3_600),
@@ -184,6 +187,9 @@ async fn run<D: Database>(renewals: Weak<Renewals<D>>, every: Duration) {
         tokio::time::sleep_until(next).await;
         let Some(renewals) = renewals.upgrade() else { return };
         let Some(live) = renewals.live() else { return };
-        next = renewals.renew(&live).await;
+        next = renewals.renew(&live, next).await;
     }
 }
+
+#[cfg(test)]
+mod tests;
