@@ -710,3 +710,25 @@ async fn the_error_for_an_invalid_address_does_not_contain_its_password() {
     assert!(!format!("{error:?}").contains("hunter2"), "{error}");
     assert!(error.to_string().contains("/nonexistent"), "{error}");
 }
+
+#[tokio::test]
+async fn storing_a_blob_waits_for_the_deletion_of_a_long_session() {
+    let Some(server) = server() else { return };
+    let address = server.database().unwrap();
+    let store = PostgresStore::connect_with(&address, NoTls, quiet()).await.unwrap();
+    let session = SessionId::from("s");
+    drop(store.create(&session).await.unwrap());
+    let (mut client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    // What a deletion holds while it removes its rows, for longer than any row is waited for.
+    let sweep = client.transaction().await.unwrap();
+    let lock = i64::from_be_bytes(*b"robota\0\x02");
+    sweep.execute("SELECT pg_advisory_xact_lock($1)::TEXT", &[&lock]).await.unwrap();
+    let blobs = store.blobs(&session);
+    let release = async {
+        sweep.execute("SELECT pg_sleep(6)::TEXT", &[]).await.unwrap();
+        sweep.commit().await.unwrap();
+    };
+    let (stored, ()) = tokio::join!(blobs.put(b"bytes"), release);
+    assert_eq!(blobs.get(&stored.unwrap()).await.unwrap().as_deref(), Some(&b"bytes"[..]));
+}

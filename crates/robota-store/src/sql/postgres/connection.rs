@@ -18,6 +18,13 @@ pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 // It only has to end at some time: the server may be gone without having closed the connection.
 const LONG_TIMEOUT: Duration = Duration::from_secs(3_600);
 
+/// How long storing a blob waits for a sweep to end. Deleting a long session takes longer than a
+/// lock on a row is held.
+const SWEEP_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// How long a statement waits for a row that another client has locked.
+const ROW_LOCK_TIMEOUT: &str = "5s";
+
 /// The server's time in milliseconds: at the moment of the call, not at the start of the
 /// transaction.
 macro_rules! now {
@@ -196,15 +203,12 @@ impl Connections {
     async fn begin(&self, durable: bool) -> Result<Object, JournalError> {
         // A row can be locked by a client that no longer exists. The lock timeout is shorter than the
         // limit of a statement, so that the server reports it and the connection remains usable.
-        let sql = if durable {
-            "BEGIN; SET LOCAL lock_timeout = '5s'"
-        } else {
-            "BEGIN; SET LOCAL lock_timeout = '5s'; SET LOCAL synchronous_commit = off"
-        };
+        let unsynced = if durable { "" } else { "; SET LOCAL synchronous_commit = off" };
+        let sql = format!("BEGIN; SET LOCAL lock_timeout = '{ROW_LOCK_TIMEOUT}'{unsynced}");
         for _ in 0..2 {
             let mut transaction = OpenTransaction(Some(self.get().await?));
             let Some(client) = &transaction.0 else { continue };
-            match self.with_timeout("write", client.batch_execute(sql)).await {
+            match self.with_timeout("write", client.batch_execute(&sql)).await {
                 Ok(()) => return transaction.0.take().ok_or_else(|| self.unreachable()),
                 Err(Failure::Refused(error)) => return Err(error),
                 // The idle connections are to the same server, which has probably restarted.
@@ -316,10 +320,21 @@ impl Tx for PostgresTx<'_> {
 
     async fn lock_blobs(&mut self, what: BlobLock) -> Result<(), JournalError> {
         let sql = match what {
-            BlobLock::Put => "SELECT pg_advisory_xact_lock_shared($1::BIGINT)::TEXT",
-            BlobLock::Sweep => "SELECT pg_advisory_xact_lock($1::BIGINT)::TEXT",
+            // One round trip: the wait for this lock is longer than that for a row.
+            BlobLock::Put => format!(
+                "SET LOCAL lock_timeout = '{}s'; \
+                 SELECT pg_advisory_xact_lock_shared({BLOBS_LOCK}); \
+                 SET LOCAL lock_timeout = '{ROW_LOCK_TIMEOUT}'",
+                SWEEP_TIMEOUT.as_secs()
+            ),
+            BlobLock::Sweep => format!("SELECT pg_advisory_xact_lock({BLOBS_LOCK})"),
         };
-        self.query(sql, vec![Value::Int(BLOBS_LOCK)]).await.map(|_| ())
+        let limit = self.limit;
+        self.limit = limit.max(SWEEP_TIMEOUT + TIMEOUT);
+        let client = self.client;
+        let locked = self.statement("write", client.batch_execute(&sql)).await;
+        self.limit = limit;
+        locked
     }
 
     async fn allow_long_statements(&mut self) -> Result<(), JournalError> {
