@@ -18,7 +18,8 @@ use super::{FileStore, Files};
 /// How often a waiting reader checks the length of the journal.
 const POLL: Duration = Duration::from_millis(100);
 
-/// A short append that takes longer shows that the disk is busy, because it only copies into memory.
+/// A short append that takes longer shows that the disk or the processor is busy, because it only
+/// copies into memory.
 const SLOW: Duration = Duration::from_millis(2);
 
 /// This many appends are given to blocking threads after a slow one.
@@ -205,11 +206,11 @@ impl FileJournal {
         // An append whose caller dropped its future may still run in a blocking thread.
         let mut writer = self.writer.try_lock().ok()?;
         let begin = Instant::now();
-        let appended = writer.append_short(events, durability)?;
+        let appended = writer.append_short(events, durability);
         if begin.elapsed() > SLOW {
             self.after_slow = APPENDS_AFTER_SLOW;
         }
-        Some(appended)
+        appended
     }
 }
 

@@ -40,11 +40,18 @@ impl OpenFiles {
         }
         let oldest = if writers.len() > LIMIT { writers.pop_front() } else { None };
         drop(writers);
-        if let Some(oldest) = oldest.and_then(|oldest| oldest.upgrade())
-            // A writer that is in use now notes itself again.
-            && let Ok(mut oldest) = oldest.try_lock()
-        {
-            oldest.close_file();
+        let Some(oldest) = oldest.and_then(|oldest| oldest.upgrade()) else { return };
+        if let Ok(mut writer) = oldest.try_lock() {
+            writer.close_file();
+            return;
         }
+        // It is appending now, perhaps on the thread of its caller, which does not note it.
+        self.writers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push_back(Arc::downgrade(&oldest));
     }
 }
+
+#[cfg(test)]
+mod tests;

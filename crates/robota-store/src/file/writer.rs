@@ -32,6 +32,7 @@ const HEAD_RECORD_EVERY: u64 = 16 * 1024;
 const SHORT_WRITE: usize = 64 * 1024;
 
 /// Events as they are written.
+#[derive(Default)]
 struct Lines {
     bytes: Vec<u8>,
     /// Where each line starts in `bytes`.
@@ -41,12 +42,20 @@ struct Lines {
 impl Lines {
     /// Encodes all events: one that cannot be encoded must not leave the others on disk.
     fn of(events: &[Arc<Envelope>]) -> Result<Self, JournalError> {
+        Self::up_to(usize::MAX, events).map(Option::unwrap_or_default)
+    }
+
+    /// Encodes all events; returns none, without encoding the rest, if they have more bytes.
+    fn up_to(most: usize, events: &[Arc<Envelope>]) -> Result<Option<Self>, JournalError> {
         let (mut bytes, mut starts) = (Vec::new(), Vec::with_capacity(events.len()));
         for event in events {
             starts.push(bytes.len() as u64);
             event.encode(&mut bytes).map_err(|error| JournalError::unencodable(event, &error))?;
+            if bytes.len() > most {
+                return Ok(None);
+            }
         }
-        Ok(Self { bytes, starts })
+        Ok(Some(Self { bytes, starts }))
     }
 }
 
@@ -237,8 +246,8 @@ impl Writer {
         if events.is_empty() || syncs || !has_room || !is_whole || !matches!(new, Ok(0)) {
             return None;
         }
-        let lines = Lines::of(events).ok()?;
-        (lines.bytes.len() <= SHORT_WRITE).then(|| self.write(events, &lines, durability))
+        let lines = Lines::up_to(SHORT_WRITE, events).ok()??;
+        Some(self.write(events, &lines, durability))
     }
 
     /// Writes encoded events to the open file, and syncs them if `durability` requires it.
