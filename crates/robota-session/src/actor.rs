@@ -166,6 +166,7 @@ pub(crate) struct Actor {
 }
 
 /// How the turn of an input is started. Not recorded.
+#[derive(Clone)]
 struct TurnOptions {
     options: SendOptions,
     /// The parent of the span of the turn.
@@ -403,7 +404,8 @@ impl Actor {
         if let TurnInput::Message { input: Some(id), .. } = &input
             // Present only in the process that accepted the input: a resume delivers it without
             // them.
-            && let Some(TurnOptions { options, span }) = self.turn_options.remove(id)
+            // Kept until the turn has ended: if the journal fails, the input starts another one.
+            && let Some(TurnOptions { options, span }) = self.turn_options.get(id).cloned()
         {
             let SendOptions { rules, output, model, model_options, .. } = options;
             caller = span;

@@ -135,6 +135,23 @@ async fn sess_08_an_input_behind_a_failed_append_is_not_forgotten() {
     check(&journal(&store, session.id()).await, &messages);
 }
 
+#[tokio::test(start_paused = true)]
+async fn sess_08_a_turn_that_starts_again_has_the_options_of_its_input() {
+    let (builder, model) = builder(Script::new().text("One.").text("Two."));
+    let store = Failing::new();
+    let session = builder.system("Be brief.").create(Arc::new(store.clone()), None).await.unwrap();
+    let mut answers = session.subscribe(StartAt::Start, [EventKind::Text]).await.unwrap();
+    // What the first turn announces before it starts.
+    store.fail_kind("prompt_set");
+    let options = SendOptions { model: Some("small".to_owned()), ..SendOptions::default() };
+    session.send_with("First", options).await.unwrap();
+    let minute = std::time::Duration::from_secs(60);
+    tokio::time::timeout(minute, answers.next_event()).await.unwrap().unwrap().unwrap();
+    session.run("Second").await.unwrap();
+    let models: Vec<_> = model.requests().into_iter().map(|request| request.model).collect();
+    assert_eq!(models, ["small", "test-model"]);
+}
+
 /// When a session has ended because its journal failed or was lost, it can be opened again at once:
 /// the journal is released before anyone learns of the end.
 #[test]
