@@ -99,7 +99,7 @@ pub(crate) async fn resume(
         None => store.head(id).await?,
     };
     let early = match early {
-        Some(early) => early.state_after(head.last).await,
+        Some(early) => early.state_of(&head).await,
         None => None,
     };
     // The recorder continues the numbers of this state, so it must be the state of the whole

@@ -357,6 +357,27 @@ fn sess_01_a_state_that_was_read_early_is_used_unless_the_session_has_changed() 
     });
 }
 
+#[tokio::test]
+async fn sess_01_the_early_state_of_another_session_is_not_used() {
+    let (first, model) = builder(Script::new().text("One.").text("Two."));
+    let store = memory();
+    let session = first.create(store.clone(), None).await.unwrap();
+    session.run("First").await.unwrap();
+    session.shutdown("end").await.unwrap();
+    let other = builder_with(&model).create(store.clone(), Some("other".into())).await.unwrap();
+    other.run("Other").await.unwrap();
+    other.shutdown("end").await.unwrap();
+    let last = async |id| store.head(id).await.unwrap().last;
+    assert_eq!(last(session.id()).await, last(other.id()).await, "the cursors are equal");
+    let early = EarlyLoad::start(store.clone(), other.id().clone());
+    let resumed = builder_with(&model)
+        .resume_loaded(store, session.id(), Resume::default(), Some(early))
+        .await
+        .unwrap();
+    let messages = resumed.context().messages().await.unwrap();
+    assert!(messages[0].text().contains("First"), "{messages:?}");
+}
+
 /// A fork has no name until it gets one, in its own state as in the list of sessions.
 #[tokio::test]
 async fn a_fork_does_not_have_the_name_of_its_parent() {

@@ -261,3 +261,26 @@ async fn a_report_says_what_a_run_cost_and_why_it_stopped() {
     assert_eq!(report.stop, Some(StopReason::MaxTokens));
     assert!(report.cost.is_some_and(|cost| cost > 0.0));
 }
+
+/// A store of files reads in blocking threads of the runtime, of which there may be only one.
+#[test]
+fn a_session_whose_state_is_read_early_needs_one_blocking_thread() {
+    use robota::session::{EarlyLoad, Resume};
+    let folder = tempfile::tempdir().unwrap();
+    let store: Arc<dyn JournalStore> = Arc::new(robota::FileStore::new(folder.path()));
+    let builder = || {
+        let model = ScriptedProvider::new(Script::new().text("Done."));
+        Session::builder(Arc::new(model), "any-model")
+    };
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().max_blocking_threads(1).build().unwrap();
+    runtime.block_on(async {
+        let session = builder().create(Arc::clone(&store), None).await.unwrap();
+        session.run("First").await.unwrap();
+        session.shutdown("end").await.unwrap();
+        let early = EarlyLoad::start(Arc::clone(&store), session.id().clone());
+        let resumed = builder().resume_loaded(store, session.id(), Resume::default(), Some(early));
+        let resumed = resumed.await.unwrap();
+        assert_eq!(resumed.context().messages().await.unwrap().len(), 2);
+    });
+}
