@@ -6,7 +6,7 @@
 
 mod builder;
 mod client_hooks;
-mod compose;
+pub(crate) mod compose;
 mod config_change;
 mod conversation;
 mod enter;

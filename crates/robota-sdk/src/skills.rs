@@ -337,7 +337,8 @@ async fn turn_model(session: &Session, wanted: &str) -> Option<String> {
     let (catalogue, wanted) = (Catalogue::builtin(), AgentModel::parse(wanted));
     let model = wanted.resolve(&current, catalogue);
     let vendor = |model: &str| catalogue.get(model).map(|model| model.vendor.clone());
-    let other = vendor(model).is_some_and(|of| vendor(&current).is_some_and(|own| own != of));
+    // The provider of a model that the catalogue does not have may offer no other model.
+    let other = vendor(model).is_some_and(|of| vendor(&current) != Some(of));
     (model != current && !other).then(|| model.to_owned())
 }
 

@@ -29,6 +29,7 @@ use super::{AgentParts, AgentPermissions, ToolHooks, mode_of, prompt, tools};
 use crate::budget::BudgetGuard;
 use crate::context::{self, NestedContext};
 use crate::interactive::OpenSessions;
+use crate::interactive::compose::{apply_settings, effort_of};
 use crate::processes;
 use crate::project::{self, Project};
 use crate::settings_hooks::{self, HookParts};
@@ -191,7 +192,7 @@ impl NewAgent {
         let model = model_of(job, definition, &parts.model.model);
         let redactor = project.redactor(&parts.model.secrets).map_err(|error| error.to_string())?;
         let setup = parts.model.clone();
-        let effort = job.work.effort.clone().or_else(|| definition.effort.clone());
+        let effort = self.own_effort();
         let spawned_by =
             SpawnedBy { session: parent.session.clone(), turn: None, call: job.call.clone() };
         let cwd = project.cwd().to_owned();
@@ -220,6 +221,7 @@ impl NewAgent {
             .callbacks(self.callbacks(budget.clone(), nested.clone()))
             .configure(|config| {
                 setup.apply(config);
+                apply_settings(&project.settings.values, config);
                 if let Some(effort) = effort {
                     config.options.insert("effort".to_owned(), effort.into());
                 }
@@ -296,6 +298,11 @@ impl NewAgent {
         })
     }
 
+    /// Returns the effort that the agent has whatever that of the session is.
+    fn own_effort(&self) -> Option<String> {
+        self.job.work.effort.clone().or_else(|| self.definition.effort.clone())
+    }
+
     fn hooks(
         &self,
         project: &Arc<Project>,
@@ -318,7 +325,7 @@ impl NewAgent {
             tools,
             gate,
             mode: mode_of(project.settings.permissions.mode, definition.permission_mode),
-            effort: definition.effort.clone().or_else(|| parts.model.effort.clone()),
+            effort: self.own_effort().or_else(|| effort_of(&parts.model, &project.settings.values)),
             variables,
             transcript: Arc::new(SessionTranscript::new(
                 parts.store.clone(),

@@ -539,12 +539,12 @@ struct Offered {
 }
 
 /// Returns how hard the model thinks. An effort of the caller wins over that of the settings.
-fn effort_of(model: &ModelSetup, settings: &SettingsFile) -> Option<String> {
+pub(crate) fn effort_of(model: &ModelSetup, settings: &SettingsFile) -> Option<String> {
     model.effort.clone().or_else(|| settings.effort_level.clone())
 }
 
 /// Applies settings that change the turns of a session.
-fn apply_settings(settings: &SettingsFile, config: &mut SessionConfig) {
+pub(crate) fn apply_settings(settings: &SettingsFile, config: &mut SessionConfig) {
     match (settings.auto_compact_enabled, &settings.auto_compact_threshold) {
         (Some(false), _) => config.turn.compact_at = None,
         (_, Some(CompactThreshold(share))) => config.turn.compact_at = *share,

@@ -5,7 +5,7 @@ use robota_core::event::Event;
 use robota_core::journal::{MemoryStore, read_all};
 use robota_core::permission::Mode;
 use robota_core::task::TaskStatus;
-use robota_sdk::{CostStatus, InteractiveSession, ModelSetup, Prompt, UsageKind};
+use robota_sdk::{AgentOptions, CostStatus, InteractiveSession, ModelSetup, Prompt, UsageKind};
 
 use crate::common::Scene;
 
@@ -116,10 +116,15 @@ async fn sdk_11_the_settings_of_compaction_and_effort_are_used() {
         let session = scene.open().await;
         assert_eq!(session.session().context().auto_compact(), share, "{settings}");
     }
-    let scene = Scene::new("- done\n");
+    let agent = "{tools: [{tool: Agent, input: {prompt: Look at it., subagent_type: Explore}}]}";
+    let scene = Scene::new(&format!("- {agent}\n- looked\n- done\n"));
     scene.write("home/.robota/settings.json", r#"{"effortLevel": "low"}"#);
-    scene.open().await.submit("Go.").await.unwrap().result().await.unwrap();
-    assert_eq!(scene.provider.requests()[0].options["effort"], "low");
+    let agents = AgentOptions { tool: true, ..AgentOptions::default() };
+    let session = scene.builder().agents(agents).open().await.unwrap();
+    session.submit("Go.").await.unwrap().result().await.unwrap();
+    let requests = scene.provider.requests();
+    let efforts: Vec<_> = requests.iter().map(|request| &request.options["effort"]).collect();
+    assert_eq!(efforts, ["low", "low", "low"], "of the session and its agent");
 }
 
 #[tokio::test]

@@ -199,23 +199,26 @@ async fn sdk_13_a_text_can_begin_with_several_skills() {
 #[tokio::test]
 async fn sdk_13_model_and_effort_of_a_skill_apply_to_its_turn() {
     let look = "{tools: [{tool: Glob, input: {pattern: '*'}}]}";
-    let scene = Scene::new(&format!("- {look}\n- one\n- two\n- three\n"));
+    let scene = Scene::new(&format!("- {look}\n- one\n- two\n- three\n- four\n"));
     let header = |fields: &str| format!("---\n{fields}---\nGo.\n");
     let skill = "home/.claude/skills/think/SKILL.md";
     scene.write(skill, &header("model: other-model\neffort: high\n"));
     let inherits = header("model: inherit\n");
     scene.write("home/.claude/commands/inherits.md", &inherits);
+    // The session's provider is not known to have it.
+    scene.write("home/.claude/commands/claude.md", &header("model: sonnet\n"));
     let session = scene.open().await;
     answer(&session, "/think").await;
     session.submit("And now?").await.unwrap().result().await.unwrap();
     answer(&session, "/inherits").await;
+    answer(&session, "/claude").await;
     let requests = scene.provider.requests();
     let calls: Vec<_> = requests
         .iter()
         .map(|it| (it.model.as_str(), it.options.get("effort").and_then(|effort| effort.as_str())))
         .collect();
     let (own, session) = (("other-model", Some("high")), ("scripted", None));
-    assert_eq!(calls, [own, own, session, session]);
+    assert_eq!(calls, [own, own, session, session, session]);
 }
 
 #[tokio::test]
