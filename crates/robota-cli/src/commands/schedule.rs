@@ -9,7 +9,7 @@ use futures::StreamExt as _;
 use robota_core::clock::{Clock as _, SystemClock};
 use robota_core::event::{Event, InputAccepted, InputSource};
 use robota_core::ids::{RandomIds, ScheduleId};
-use robota_core::journal::JournalError;
+use robota_core::journal::{JournalError, SessionFilter, SessionHead};
 use robota_runtime::{
     MissedRuns, NewSchedule, ScheduleChange, ScheduleError, ScheduleInfo, SessionSchedules as _,
     change_stored_schedule, parse_period, stored_schedules,
@@ -33,8 +33,8 @@ pub(crate) struct ScheduleArgs {
 
 #[derive(Debug, Subcommand)]
 enum ScheduleCommand {
-    /// List the schedules of a session.
-    List(SessionOnly),
+    /// List the schedules of a session, or of all sessions of this folder.
+    List(ListArgs),
     /// Add a schedule to a session that is not open.
     Add(AddArgs),
     /// Pause a schedule.
@@ -48,9 +48,9 @@ enum ScheduleCommand {
 }
 
 #[derive(Debug, Args)]
-struct SessionOnly {
-    /// Session id, unique id prefix or name.
-    session: String,
+struct ListArgs {
+    /// Session id, unique id prefix or name [default: all sessions of this folder that have schedules].
+    session: Option<String>,
 
     #[command(flatten)]
     store: StoreArgs,
@@ -149,7 +149,10 @@ pub(crate) async fn run(args: ScheduleArgs) -> anyhow::Result<Exit> {
     match args.command {
         ScheduleCommand::List(args) => {
             let context = Context::open(&args.store).await?;
-            let session = find_session(&*context.store, &args.session).await?;
+            let Some(session) = &args.session else {
+                return list_all(&context, &args.store).await;
+            };
+            let session = find_session(&*context.store, session).await?;
             let list = stored_schedules(&*context.store, &session, &SystemClock).await?;
             print(args.store.json, &list)?;
             Ok(Exit::Ok)
@@ -178,6 +181,44 @@ pub(crate) async fn run(args: ScheduleArgs) -> anyhow::Result<Exit> {
         ScheduleCommand::Remove(args) => change_one(args, ScheduleChange::Remove).await,
         ScheduleCommand::Run(args) => run_schedules(args).await,
     }
+}
+
+/// Lists the sessions of the folder that have schedules, with their schedules.
+async fn list_all(context: &Context, args: &StoreArgs) -> anyhow::Result<Exit> {
+    // The project's own store has only sessions of the project and imported ones.
+    let cwd = args.store.is_some().then(|| context.cwd().display().to_string());
+    let mut filter = SessionFilter { cwd, ..SessionFilter::default() };
+    let mut sessions = Vec::new();
+    loop {
+        let page = context.store.list(&filter).await?;
+        for head in page.sessions {
+            let list = stored_schedules(&*context.store, &head.session, &SystemClock).await?;
+            if !list.is_empty() {
+                sessions.push((head, list));
+            }
+        }
+        filter.after = page.next;
+        if filter.after.is_none() {
+            break;
+        }
+    }
+    if args.json {
+        let value = |(head, list): &(SessionHead, Vec<_>)| {
+            json!({"session": head.session, "name": head.name, "schedules": values(list)})
+        };
+        let sessions: Vec<_> = sessions.iter().map(value).collect();
+        output::line(&serde_json::to_string(&sessions)?);
+    } else if sessions.is_empty() {
+        output::note("no session of this folder has schedules");
+    }
+    for (head, list) in sessions.iter().filter(|_| !args.json) {
+        let name = head.name.as_deref().or(head.title.as_deref()).unwrap_or_default();
+        output::line(&format!("{}  {}", head.session, text::plain(name)));
+        for line in ScheduleInfo::list_text(list).lines() {
+            output::line(&format!("  {line}"));
+        }
+    }
+    Ok(Exit::Ok)
 }
 
 /// The arguments that say when a new schedule fires, and what it sends.

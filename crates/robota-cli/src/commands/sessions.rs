@@ -62,7 +62,7 @@ impl Context {
     }
 
     /// Returns the working folder.
-    fn cwd(&self) -> &Path {
+    pub(super) fn cwd(&self) -> &Path {
         &self.setup.places.cwd
     }
 

@@ -28,7 +28,7 @@ async fn session(scenario: Scenario) -> (Home, MockServer) {
 
 #[tokio::test]
 async fn kode_08_schedules_are_added_listed_paused_and_removed() {
-    let (home, mock) = session(Scenario::reply("Hi.")).await;
+    let (home, mock) = session(Scenario::reply("Hi.").then("Hi again.")).await;
     let origin = mock.origin();
     let run = |args: &'static [&'static str]| robota(&home, &origin, args);
     let added = run(&[
@@ -51,6 +51,15 @@ async fn kode_08_schedules_are_added_listed_paused_and_removed() {
         serde_json::from_str(&run(&["schedule", "list", "standup", "--json"]).await).unwrap();
     let ids: Vec<_> = list.as_array().unwrap().iter().map(|it| it["id"].clone()).collect();
     assert_eq!(ids, ["report", "inbox"]);
+    // Another session, without schedules, is not listed.
+    run(&["-p", "Hello."]).await;
+    let all = run(&["schedule", "list"]).await;
+    let lines: Vec<_> = all.lines().collect();
+    assert_eq!(lines.len(), 5, "{all}");
+    assert!(lines[0].ends_with("  standup") && lines[1].starts_with("  report  daily"), "{all}");
+    let all: Value = serde_json::from_str(&run(&["schedule", "list", "--json"]).await).unwrap();
+    assert_eq!(all.as_array().unwrap().len(), 1);
+    assert_eq!((&all[0]["name"], &all[0]["schedules"]), (&json!("standup"), &list));
     assert!(!list[0]["next"].as_array().unwrap().is_empty());
     let paused = run(&["schedule", "pause", "standup", "report"]).await;
     assert!(paused.contains("paused"), "{paused}");
