@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 use robota_config::agents::AgentDefinition;
 use robota_config::skills::Skills;
 use robota_core::driver::Observer;
-use robota_core::hook::Hooks;
+use robota_core::hook::{HookObserver, Hooks};
 use robota_core::journal::JournalStore;
 use robota_core::permission::Mode;
 use robota_core::task::{TaskError, TaskErrorCategory};
@@ -103,6 +103,8 @@ pub(crate) struct AgentParts {
     /// Hooks of the session that agents use too.
     pub(crate) hooks: Vec<Arc<dyn Hooks>>,
     pub(crate) observer: Option<Observer>,
+    /// What observes each run of a hook; none in the process of an agent.
+    pub(crate) hook_observer: Option<Arc<dyn HookObserver>>,
     pub(crate) permissions: AgentPermissions,
     pub(crate) supervisor: Supervisor,
     pub(crate) environment: Environment,

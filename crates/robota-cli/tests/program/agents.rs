@@ -90,6 +90,29 @@ async fn sdk_15_an_agent_of_the_command_line_works_and_is_reported_in_lines() {
 }
 
 #[tokio::test]
+async fn sdk_15_hooks_of_the_calls_of_agents_have_lines() {
+    let home = Home::new();
+    home.write("project/notes.txt", "hello world\n");
+    let hook =
+        json!([{"matcher": "Read", "hooks": [{"type": "command", "command": "echo noted"}]}]);
+    home.write("home/.robota/settings.json", json!({"hooks": {"PostToolUse": hook}}));
+    let agents = json!({"reader": {"description": "Reads", "prompt": "You read."}}).to_string();
+    let task = json!({"prompt": "Read", "subagent_type": "reader", "description": "read"});
+    let scenario = Scenario::default()
+        .then(Reply::new().tool("Task", task))
+        .then(Reply::new().tool("Read", json!({"file_path": "notes.txt"})))
+        .then("It says hello world.")
+        .then("All done.");
+    let args = ["--agents", &agents, "--allowedTools", "Agent", "--include-hook-events"];
+    let (lines, _) = run(&home, scenario, &args).await;
+    for kind in ["hook_started", "hook_response"] {
+        let names: Vec<_> = of(&lines, kind).iter().map(|line| &line["hook_name"]).collect();
+        assert_eq!(names, ["PostToolUse:Read"], "{kind}");
+    }
+    assert_eq!(of(&lines, "hook_response")[0]["stdout"], "noted\n");
+}
+
+#[tokio::test]
 async fn run_03_a_command_that_still_runs_at_the_end_is_stopped_and_its_end_is_printed() {
     let home = Home::new();
     let command =

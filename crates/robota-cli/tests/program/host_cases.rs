@@ -89,8 +89,12 @@ fn sdk_08_a_call_that_failed_has_a_hook_of_its_own() {
     let quiet = "- {tools: [{tool: Bash, input: {command: 'true'}}]}\n- Done.";
     for (script, event) in [(quiet, "PostToolUseFailure"), (script, "PostToolUse")] {
         let home = Home::new();
-        let mut host = with_hook(&home, script, &BYPASS, event);
-        assert!(!kinds(&host.until("result")).contains(&"control_request".to_owned()), "{event}");
+        let args = [&BYPASS[..], &["--include-hook-events"]].concat();
+        let mut host = with_hook(&home, script, &args, event);
+        let seen = kinds(&host.until("result"));
+        for kind in ["control_request", "system/hook_started", "system/hook_response"] {
+            assert!(!seen.contains(&kind.to_owned()), "{event}: {seen:?}");
+        }
         host.finish();
     }
 }

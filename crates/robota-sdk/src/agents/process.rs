@@ -254,6 +254,7 @@ impl AgentProcess {
             budget: BudgetGuard::new(Budget::default(), on_notice.clone()),
             hooks: Vec::new(),
             observer: None,
+            hook_observer: None,
             permissions: start.permissions.clone(),
             supervisor,
             environment,

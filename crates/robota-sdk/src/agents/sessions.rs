@@ -332,7 +332,7 @@ impl NewAgent {
                 id.clone(),
                 project.cwd().display().to_string(),
             )),
-            observer: None,
+            observer: parts.hook_observer.clone(),
             on_usage: Arc::new(move |model, usage| budget.count(model, usage)),
             files: files.clone(),
         };

@@ -144,7 +144,7 @@ impl InteractiveSessionBuilder {
                 selected.id().clone(),
                 cwd.display().to_string(),
             )),
-            observer: self.hook_observer.take(),
+            observer: self.hook_observer.clone(),
             on_usage,
             files: files.clone(),
         };
@@ -210,6 +210,7 @@ impl InteractiveSessionBuilder {
             budget: budget.clone(),
             hooks: agent_hooks,
             observer: self.agents.observer.take(),
+            hook_observer: self.hook_observer.take(),
             permissions: std::mem::take(&mut self.agents.permissions),
             supervisor: supervisor.clone(),
             environment: environment.clone(),

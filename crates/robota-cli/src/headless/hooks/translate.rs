@@ -1,18 +1,26 @@
-//! Translates what a hook of a host receives: a host knows the results of calls by other fields.
+//! Translates what a hook of a host receives: a host knows the results of calls by other fields, and
+//! limits the length of a line.
 
 use std::path::PathBuf;
 
 use robota_core::ids::CallId;
 use robota_core::message::{ToolInput, ToolResult, ToolUse};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::headless::line_room;
 use crate::headless::loaded::LoadedBlobs;
 use crate::headless::tool_output::FinishedCall;
 
 /// Returns what a hook receives.
 pub(super) fn input(mut input: Value) -> Value {
     if input["hook_event_name"] == "PostToolUse" {
-        input["tool_response"] = response(&input);
+        let response = response(&input);
+        input["tool_response"].take();
+        let mut output = json!({"response": response, "text": input["tool_output"].take()});
+        // The arguments are not shortened: a hook may decide by them.
+        line_room::fit(&mut output, &input);
+        input["tool_response"] = output["response"].take();
+        input["tool_output"] = output["text"].take();
     }
     input
 }
@@ -42,14 +50,19 @@ fn response(input: &Value) -> Value {
         agents: &[],
     }
     .output();
+    let mut own = own.clone();
+    if let Some(metadata) = own.get_mut("metadata").and_then(Value::as_object_mut) {
+        // A host has it as `structuredPatch`.
+        metadata.remove("diff");
+    }
     match (output, own) {
         (Value::Object(mut fields), Value::Object(own)) => {
             for (name, value) in own {
-                fields.entry(name.clone()).or_insert_with(|| value.clone());
+                fields.entry(name).or_insert(value);
             }
             Value::Object(fields)
         }
-        (_, own) => own.clone(),
+        (_, own) => own,
     }
 }
 

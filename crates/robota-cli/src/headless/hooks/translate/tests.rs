@@ -20,3 +20,20 @@ fn a_result_has_the_fields_that_hosts_know() {
     let other = json!({"hook_event_name": "Stop"});
     assert_eq!(input(other.clone()), other);
 }
+
+#[test]
+fn a_long_result_fits_into_a_line_and_the_arguments_stay() {
+    let long = "a\n".repeat(400_000);
+    let diff = format!("--- a\n+++ b\n@@ -1,2 +1,2 @@\n{}", "+b\n".repeat(100_000));
+    let arguments =
+        json!({"file_path": "/project/a", "old_string": "a", "new_string": "b".repeat(300_000)});
+    let metadata = json!({"diff": diff, "replacements": 1});
+    let event = json!({"hook_event_name": "PostToolUse", "tool_name": "Edit", "cwd": "/project",
+        "tool_use_id": "toolu_1", "tool_input": arguments, "tool_output": long,
+        "tool_response": {"success": true, "output": long, "metadata": metadata}});
+    let input = input(event);
+    assert!(input.to_string().len() < 1_000_000, "{}", input.to_string().len());
+    assert_eq!(input["tool_input"], arguments);
+    assert_eq!(input["tool_response"]["metadata"], json!({"replacements": 1}));
+    assert!(input["tool_output"].as_str().unwrap().len() > 64_000, "only as much as needed");
+}
