@@ -633,3 +633,37 @@ async fn run_05_work_on_another_branch_and_a_stash_stay() {
     let stashed = repository.git(&repository.path(), &["stash", "show", "-p"]).await;
     assert!(stashed.contains("+two"), "{stashed}");
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn worktrees_are_listed_by_a_git_that_has_no_zero_bytes_in_the_list() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let repository = repository().await;
+    let bin = repository.dir.path().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let script = "#!/bin/sh\n\
+        case \" $* \" in\n\
+        *\" worktree list \"*\" -z \"*) echo 'error: unknown switch' >&2; exit 129 ;;\n\
+        esac\n\
+        PATH=/usr/local/bin:/usr/bin:/bin exec git \"$@\"\n";
+    std::fs::write(bin.join("git"), script).unwrap();
+    std::fs::set_permissions(bin.join("git"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let environment = repository
+        .environment
+        .clone()
+        .with("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()));
+    let old = Worktrees::new(repository.supervisor.clone(), &environment);
+    let worktree = repository.prepare().await;
+    let listed = old.list(&repository.path()).await.unwrap();
+    assert_eq!(listed.len(), 1);
+    assert_eq!(listed[0].worktree.path, worktree.path);
+    assert_eq!(listed[0].worktree.branch, worktree.branch);
+    assert_eq!(listed[0].changes, Ok(Vec::new()));
+    assert!(matches!(old.settle(&worktree).await, Removed::Removed { .. }));
+    // A path with a line break cannot be told from others, so that nothing is ruled out.
+    let odd = repository.dir.path().join("a\nb").display().to_string();
+    repository.git(&repository.path(), &["worktree", "add", "--quiet", "--detach", &odd]).await;
+    assert!(old.list(&repository.path()).await.is_err());
+    assert!(repository.worktrees.list(&repository.path()).await.unwrap().is_empty());
+}

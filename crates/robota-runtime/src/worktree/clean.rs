@@ -117,7 +117,7 @@ impl Worktrees {
     pub(super) async fn inner_worktrees(&self, path: &Path) -> Result<Vec<PathBuf>, WorktreeError> {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let outer = real(path);
-        let listed = self.git(path, &listing::LIST).await?;
+        let listed = self.listed(path).await?;
         let all = listing::records(&listed).map(|record| real(&record.path));
         // One whose folder is gone has nothing to lose.
         Ok(all.filter(|it| *it != outer && it.starts_with(&outer) && it.is_dir()).collect())

@@ -70,7 +70,7 @@ impl Worktrees {
     /// If the folder is in no repository.
     pub async fn list(&self, cwd: &Path) -> Result<Vec<ListedWorktree>, WorktreeError> {
         self.repository(cwd).await?;
-        let listed = self.git(cwd, &listing::LIST).await?;
+        let listed = self.listed(cwd).await?;
         let mut found = Vec::new();
         let mut main: Option<PathBuf> = None;
         for listing::Record { path, branch, lock } in listing::records(&listed) {
