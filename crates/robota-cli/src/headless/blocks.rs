@@ -93,14 +93,15 @@ pub(crate) fn of_result<'a>(result: &'a ToolResult, blobs: &LoadedBlobs) -> Bloc
     Block::ToolResult { tool_use_id: result.public_id(), content, is_error: result.is_error }
 }
 
-/// Returns an image, or a note that names it if it is too large for a line.
+/// Returns an image or a document, or a note that names it if it is too large for a line.
 fn image_block(image: &Image, blobs: &LoadedBlobs) -> Value {
+    let kind = if image.media_type.starts_with("image/") { "image" } else { "document" };
     if let Some(bytes) = blobs.get(&image.blob) {
         let (media_type, data) = (&image.media_type, STANDARD.encode(bytes));
         let source = json!({"type": "base64", "media_type": media_type, "data": data});
-        return json!({"type": "image", "source": source});
+        return json!({"type": kind, "source": source});
     }
-    let text = format!("[image {}, {} bytes]", image.media_type, image.blob.bytes);
+    let text = format!("[{kind} {}, {} bytes]", image.media_type, image.blob.bytes);
     json!({"type": "text", "text": text})
 }
 
@@ -119,7 +120,7 @@ pub(crate) async fn from_host(
     };
     let mut read = Vec::new();
     for block in blocks {
-        read.push(match block.get("type").and_then(Value::as_str) {
+        let next = match block.get("type").and_then(Value::as_str) {
             Some("text") => {
                 let text = block.get("text").and_then(Value::as_str);
                 message::Block::text(text.ok_or("a text block has no `text`")?)
@@ -127,16 +128,25 @@ pub(crate) async fn from_host(
             Some("image") if block.pointer("/source/type") == Some(&Value::from("base64")) => {
                 image(block, blobs).await?
             }
+            // A document that the model may cite is understood by that wire only.
+            Some("document") if !is_cited(block) && document_source(block).is_some() => {
+                read.extend(["title", "context"].iter().filter_map(|key| {
+                    let text = block.get(*key)?.as_str().filter(|text| !text.is_empty())?;
+                    Some(message::Block::text(text))
+                }));
+                document(block, blobs).await?
+            }
             // The model knows no call of the host, so that the result is text for it.
             Some("tool_result") => message::Block::text(result_text(block)),
-            // An image by address, a document, or a block of a newer version.
+            // An image or document by address, or a block of a newer version.
             Some(_) => message::Block::Opaque(message::Opaque {
                 wire: MESSAGES_WIRE.to_owned(),
                 value: block.clone(),
                 extra: Map::new(),
             }),
             None => return Err("a content block has no `type`".to_owned()),
-        });
+        };
+        read.push(next);
     }
     Ok(read)
 }
@@ -153,12 +163,54 @@ fn result_text(block: &Value) -> String {
     }
 }
 
+/// How a document contains its content.
+#[derive(Clone, Copy)]
+enum DocumentSource {
+    Base64,
+    Text,
+}
+
+/// Returns how a document contains its content; none if it is somewhere else, or in blocks.
+fn document_source(block: &Value) -> Option<DocumentSource> {
+    match block.pointer("/source/type")?.as_str()? {
+        "base64" => Some(DocumentSource::Base64),
+        "text" => Some(DocumentSource::Text),
+        _ => None,
+    }
+}
+
+fn is_cited(block: &Value) -> bool {
+    block.pointer("/citations/enabled") == Some(&Value::Bool(true))
+}
+
+/// Reads a document: a PDF file, or text. Every wire sends it, unlike a block of the host's.
+async fn document(block: &Value, blobs: &dyn Blobs) -> Result<message::Block, String> {
+    let text = |key: &str| block.pointer(key).and_then(Value::as_str);
+    let data = text("/source/data").ok_or("a document block has no `source.data`")?;
+    let media_type = text("/source/media_type").ok_or("a document block has no `media_type`")?;
+    let bytes = match document_source(block) {
+        Some(DocumentSource::Text) => data.as_bytes().to_vec(),
+        Some(DocumentSource::Base64) | None => {
+            STANDARD.decode(data).map_err(|error| format!("a document is not base64: {error}"))?
+        }
+    };
+    stored(&bytes, media_type, blobs).await
+}
+
+async fn stored(
+    bytes: &[u8],
+    media_type: &str,
+    blobs: &dyn Blobs,
+) -> Result<message::Block, String> {
+    let blob: BlobRef = blobs.put(bytes).await.map_err(|error| error.to_string())?;
+    Ok(message::Block::Image(Image { blob, media_type: media_type.to_owned(), extra: Map::new() }))
+}
+
 async fn image(block: &Value, blobs: &dyn Blobs) -> Result<message::Block, String> {
     let text = |key: &str| block.pointer(key).and_then(Value::as_str);
     let data = text("/source/data").ok_or("an image block has no `source.data`")?;
     let media_type = text("/source/media_type").ok_or("an image block has no `media_type`")?;
     let bytes =
         STANDARD.decode(data).map_err(|error| format!("an image is not base64: {error}"))?;
-    let blob: BlobRef = blobs.put(&bytes).await.map_err(|error| error.to_string())?;
-    Ok(message::Block::Image(Image { blob, media_type: media_type.to_owned(), extra: Map::new() }))
+    stored(&bytes, media_type, blobs).await
 }

@@ -141,6 +141,34 @@ async fn sdk_08_images_of_the_host_and_of_files_reach_the_model_and_the_host() {
     assert_eq!((&file["base64"], &file["type"]), (&json!(png), &json!("image/png")));
 }
 
+#[tokio::test]
+async fn sdk_08_documents_of_the_host_reach_every_service() {
+    let pdf = STANDARD.encode("%PDF-1.4 pages");
+    let source = |kind: &str, media_type: &str, data: &str| json!({"type": kind, "media_type": media_type, "data": data});
+    let content = json!([
+        {"type": "text", "text": "read"},
+        {"type": "document", "title": "The plan",
+            "source": source("base64", "application/pdf", &pdf)},
+        {"type": "document", "source": source("text", "text/plain", "some notes")},
+    ]);
+    let home = Home::new();
+    home.write("project/input.jsonl", format!("{}\n", user(&content)));
+    let mock = MockServer::start(Scenario::reply("Seen.")).await.unwrap();
+    let args = [&crate::host::STREAM[..], &["--model", "gpt-6.1-sol"]].concat();
+    let mut command = home.command(&args);
+    let input = std::fs::File::open(home.path("project/input.jsonl")).unwrap();
+    command
+        .stdin(input)
+        .env("OPENAI_BASE_URL", format!("{}/v1", mock.origin()))
+        .env("OPENAI_API_KEY", "sk-test-0123456789");
+    let output = tokio::process::Command::from(command).kill_on_drop(true).output().await.unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let sent = mock.calls()[0].json.to_string();
+    for part in [&format!("data:application/pdf;base64,{pdf}"), "The plan", "some notes"] {
+        assert!(sent.contains(part), "{part}: {sent}");
+    }
+}
+
 /// Runs the program with a mock server as a host: writes `input` and reads all lines.
 async fn with_mock(
     home: &Home,
