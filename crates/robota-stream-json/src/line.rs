@@ -462,7 +462,7 @@ pub enum HookOutcome {
     Cancelled,
 }
 
-/// A call was denied, and no host was asked.
+/// A call was denied, and not by the host that was asked.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DeniedLine<'a> {
     /// Hosts select the shape of a line by this, and for `system` by the subtype.

@@ -451,6 +451,8 @@ fn sdk_08_hooks_of_the_host_decide() {
         assert!(kinds(&turn).contains(&"system/hook_response".to_owned()), "{turn:?}");
         assert_eq!(home.path("project/made").exists(), made, "{answer}");
         assert_eq!(turn.last().unwrap()["terminal_reason"], reason, "{answer}");
+        let denied = kinds(&turn).contains(&"system/permission_denied".to_owned());
+        assert_eq!(denied, !made, "{answer}: {:?}", kinds(&turn));
         assert_eq!(host.finish().1, Some(0));
     }
 }

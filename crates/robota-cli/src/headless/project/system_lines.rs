@@ -83,7 +83,8 @@ impl Projection {
         if self.shown.notes {
             output::note(&format!("robota: denied {}: {}", call.tool_use.name, data.reason));
         }
-        if data.by == DecidedBy::Gate {
+        // A host knows what it denied itself.
+        if data.by != DecidedBy::User {
             self.writer.print(&DeniedLine {
                 kind: Default::default(),
                 subtype: Default::default(),
