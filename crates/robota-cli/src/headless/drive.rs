@@ -646,6 +646,12 @@ impl Drive {
             output::note(&format!("robota: the cost of earlier runs is not known: {error}"));
         }
         let meter = &self.requests.meter;
+        // A session that has ended has learned nothing more.
+        if let Ok(context) = self.session.context().state().await
+            && context.max_tokens > 0
+        {
+            meter.set_window(&self.requests.model, context.max_tokens);
+        }
         let outcome = result::classify(record);
         let queued = progress.inputs.0.iter().filter(|sent| sent.waits()).count();
         let numbers = (progress.results, u32::try_from(queued).unwrap_or(u32::MAX));

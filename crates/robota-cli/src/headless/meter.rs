@@ -49,6 +49,8 @@ struct Counts {
     new_models: BTreeMap<String, ModelUsage>,
     /// The lines that tools added to files and removed from them.
     lines: ChangedLines,
+    /// The context windows that services have shown, by model.
+    windows: BTreeMap<String, u64>,
 }
 
 /// How many lines of files were added and removed.
@@ -165,17 +167,28 @@ impl Meter {
         self.lock().turns_ms
     }
 
+    /// Sets the context window that the service of a model has shown, which the built-in list may not
+    /// know.
+    pub(crate) fn set_window(&self, model: &str, window: u64) {
+        self.lock().windows.insert(model.to_owned(), window);
+    }
+
     /// Returns the tokens and price by model of the calls since the last result line.
     pub(crate) fn take_new_models(&self) -> BTreeMap<String, ModelUsage> {
-        std::mem::take(&mut self.lock().new_models)
+        let mut counts = self.lock();
+        let mut models = std::mem::take(&mut counts.new_models);
+        counts.show_windows(&mut models);
+        models
     }
 
     /// Returns the tokens and price by model, of this run and earlier ones.
     pub(crate) fn models(&self) -> BTreeMap<String, ModelUsage> {
         let mut models = self.earlier().0.clone();
-        for (name, usage) in &self.lock().models {
+        let counts = self.lock();
+        for (name, usage) in &counts.models {
             models.entry(name.clone()).or_default().add(*usage);
         }
+        counts.show_windows(&mut models);
         models
     }
 
@@ -243,6 +256,12 @@ impl Counts {
             for used in &end.usage {
                 self.add(&used.model, Some(used.usage));
             }
+        }
+    }
+
+    fn show_windows(&self, models: &mut BTreeMap<String, ModelUsage>) {
+        for (name, usage) in models {
+            usage.context_window = self.windows.get(name).copied().unwrap_or(usage.context_window);
         }
     }
 

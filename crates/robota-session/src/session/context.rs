@@ -1,5 +1,7 @@
 //! The conversation of a session, and the context window that it must fit into.
 
+use std::sync::Arc;
+
 use robota_core::context::ContextState;
 use robota_core::event::{EntryAdded, MessageInjected};
 use robota_core::history::HistoryEntry;
@@ -24,8 +26,10 @@ impl ContextHandle {
     /// # Errors
     /// If the session has ended.
     pub async fn state(&self) -> Result<ContextState, SessionError> {
-        let window = self.0.shared.turn_setup().setup.base.config.turn.context_window;
-        self.0.inspect(move |state| state.context(window).state()).await
+        let shared = Arc::clone(&self.0.shared);
+        // Read in the session's task: a turn that has ended may have found out the window.
+        let window = move || shared.turn_setup().setup.base.config.turn.context_window;
+        self.0.inspect(move |state| state.context(window()).state()).await
     }
 
     /// Returns the messages that the model sees.

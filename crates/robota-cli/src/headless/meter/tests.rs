@@ -19,6 +19,17 @@ fn the_input_of_the_protocol_is_without_the_cache() {
 }
 
 #[test]
+fn the_window_is_the_one_that_the_service_has_shown() {
+    let meter = Meter::new(None, None);
+    meter.lock().add("a-model-of-mine", Some(Usage::new(5, 5)));
+    assert_ne!(meter.models()["a-model-of-mine"].context_window, 4_096);
+    meter.set_window("a-model-of-mine", 4_096);
+    for models in [meter.models(), meter.take_new_models()] {
+        assert_eq!(models["a-model-of-mine"].context_window, 4_096);
+    }
+}
+
+#[test]
 fn a_model_without_a_price_is_marked() {
     let mut counts = Counts::default();
     counts.add("a-model-of-mine", Some(Usage::new(5, 5)));
