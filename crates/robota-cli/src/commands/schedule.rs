@@ -203,9 +203,7 @@ async fn list_all(context: &Context, args: &StoreArgs) -> anyhow::Result<Exit> {
         }
     }
     if args.json {
-        let value = |(head, list): &(SessionHead, Vec<_>)| {
-            json!({"session": head.session, "name": head.name, "schedules": values(list)})
-        };
+        let value = |(head, list): &(SessionHead, Vec<_>)| json!({"session": head.session, "name": head.name, "schedules": values(list)});
         let sessions: Vec<_> = sessions.iter().map(value).collect();
         output::line(&serde_json::to_string(&sessions)?);
     } else if sessions.is_empty() {
