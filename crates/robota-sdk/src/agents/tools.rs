@@ -37,7 +37,11 @@ pub(crate) fn remove_partly_denied(tools: &mut Vec<Arc<dyn Tool>>, definition: &
     let denied = denied_calls(definition);
     tools.retain(|tool| {
         let name = tool.spec().name.as_str();
-        !denied.iter().any(|entry| names(entry, name))
+        !denied.iter().any(|entry| {
+            let denied = entry.split('(').next().unwrap_or_default().trim();
+            // `Write(docs/**)` also denies calls of the tools that share the rules of Write.
+            names(entry, name) || name_denies(denied, name)
+        })
     });
 }
 

@@ -30,7 +30,7 @@ fn tools(_scope: &ToolScope) -> Vec<Arc<dyn Tool>> {
         let spec = ToolSpec { name, description, input_schema, class: Class::Inspect };
         Arc::new(Named(spec)) as Arc<dyn Tool>
     };
-    ["Read", "Write", "Bash"].map(make).to_vec()
+    ["Read", "Write", "MultiEdit", "Bash"].map(make).to_vec()
 }
 
 #[tokio::test]
@@ -48,7 +48,7 @@ async fn kode_09_an_agent_file_is_a_template() {
         "qa": {
             "description": "Tests.",
             "prompt": "You test.",
-            "disallowedTools": ["Bash(git push *)"],
+            "disallowedTools": ["Bash(git push *)", "Edit(docs/**)"],
         },
     });
     let (agents, _) = agents_from_json(&text.to_string());
@@ -75,7 +75,9 @@ async fn kode_09_an_agent_file_is_a_template() {
     assert!(!offered(0).contains(&"Bash".to_owned()) && !offered(0).contains(&"Write".to_owned()));
     assert_eq!(requests[1].model, "base");
     assert!(offered(1).contains(&"Bash".to_owned()) && !offered(1).contains(&"Agent".to_owned()));
-    // A denied call is not made, whatever the gate of the caller allows.
-    assert!(offered(2).contains(&"Write".to_owned()) && !offered(2).contains(&"Bash".to_owned()));
+    // A denied call is not made, whatever the gate of the caller allows, by no tool that shares the rule.
+    for (name, has) in [("Read", true), ("Write", false), ("MultiEdit", false), ("Bash", false)] {
+        assert_eq!(offered(2).iter().any(|it| it == name), has, "{name}");
+    }
     assert_eq!(pool.template("dev").unwrap().described(), Some("Builds."));
 }
