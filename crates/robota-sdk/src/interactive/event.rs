@@ -377,6 +377,8 @@ pub struct InteractiveEvents {
     projection: Projection,
     /// The last event before those that come next, if the projection has not seen its turn.
     unseen: Option<u64>,
+    /// An event that was received and is not in the projection yet.
+    received: Option<SessionEvent>,
     ready: std::collections::VecDeque<InteractiveEvent>,
     last: Option<Cursor>,
 }
@@ -385,7 +387,8 @@ impl InteractiveEvents {
     pub(super) fn new(events: Subscription) -> Self {
         let unseen = Some(events.starts_after());
         let projection = Projection::default();
-        Self { events, projection, unseen, ready: Default::default(), last: None }
+        let (received, ready) = (None, Default::default());
+        Self { events, projection, unseen, received, ready, last: None }
     }
 
     /// Follows a session that need not be open in this process: another process may write to it.
@@ -401,7 +404,8 @@ impl InteractiveEvents {
         Ok(Self::new(robota_session::follow(store, session, start, filter).await?))
     }
 
-    /// Waits for the next event; none once the session has ended.
+    /// Waits for the next event; none once the session has ended. Cancel safe: no event is lost if the
+    /// future is dropped, and none after an error of a read.
     ///
     /// # Errors
     /// If the journal cannot be read, or the session was lost.
@@ -416,13 +420,16 @@ impl InteractiveEvents {
                     Err(error) => return Some(Err(error)),
                 }
             }
-            match self.events.next().await? {
-                Ok(SubscriptionItem::Event(event)) => {
-                    if let Err(error) = self.learn_prompt(&event).await {
-                        return Some(Err(error));
-                    }
-                    self.take(&event);
+            if self.received.is_some() {
+                if let Err(error) = self.learn_prompt().await {
+                    return Some(Err(error));
                 }
+                self.take();
+                continue;
+            }
+            match self.events.next().await? {
+                // Kept here, because the future may be dropped while more is read for it.
+                Ok(SubscriptionItem::Event(event)) => self.received = Some(event),
                 // A power failure lost events after this point, so the state of the turn is void.
                 Ok(SubscriptionItem::CursorReset { valid, .. }) => {
                     self.unseen = Some(valid.map_or(0, |cursor| cursor.seq));
@@ -459,9 +466,10 @@ impl InteractiveEvents {
         self.unseen = None;
     }
 
-    /// Reads the text of a prompt that starts, if it was accepted before the events that were read: a
-    /// prompt may wait for several turns.
-    async fn learn_prompt(&mut self, event: &SessionEvent) -> Result<(), SessionError> {
+    /// Reads the text of a prompt that starts with the received event, if it was accepted before the events
+    /// that were read: a prompt may wait for several turns.
+    async fn learn_prompt(&mut self) -> Result<(), SessionError> {
+        let Some(event) = &self.received else { return Ok(()) };
         let Event::UserMessage(data) = event.event() else { return Ok(()) };
         let Some(input) = data.input.as_ref() else { return Ok(()) };
         let mut end = event.cursor().seq.saturating_sub(1);
@@ -484,7 +492,8 @@ impl InteractiveEvents {
         Ok(())
     }
 
-    fn take(&mut self, event: &SessionEvent) {
+    fn take(&mut self) {
+        let Some(event) = self.received.take() else { return };
         self.last = Some(event.cursor());
         let mut out = Vec::new();
         self.projection.push(&event.envelope, &mut out);

@@ -1,5 +1,8 @@
 //! The events that clients receive.
 
+use std::sync::Arc;
+
+use futures::FutureExt as _;
 use robota_core::tool::Progress;
 use robota_sdk::{DiffLine, InteractiveEvent, ShellRun, ToolEnd};
 use robota_session::StartAt;
@@ -152,9 +155,11 @@ async fn sdk_02_a_client_that_reconnects_at_any_event_sees_the_rest_as_if_it_had
     let reads = "{tool: Read, input: {file_path: a.txt}}, ".repeat(80);
     let bash = "{tools: [{tool: Bash, input: {command: 'echo one; echo two'}}, \
         {tool: Bash, input: {command: ls denied}}, {tool: Bash, input: {command: touch ../asked}}]}";
-    let scene = Scene::new(&format!(
-        "- {{text: I look., tools: [{reads}]}}\n- {bash}\n- {{text: done}}\n- again\n"
+    let mut scene = Scene::new(&format!(
+        "- {{text: I look., tools: [{reads}]}}\n- {bash}\n- {{text: done}}\n- again\n- more\n"
     ));
+    // Reads of files take several polls.
+    scene.store = Arc::new(robota_store::FileStore::new(scene.path().join("store")));
     scene.write("project/a.txt", "hello\n");
     let project = scene.project_with(robota_sdk::ProjectOptions {
         allow: vec!["Bash(echo *)".to_owned()],
@@ -162,13 +167,15 @@ async fn sdk_02_a_client_that_reconnects_at_any_event_sees_the_rest_as_if_it_had
         ..Default::default()
     });
     let builder = scene.builder_for(project).approvals(robota_session::Approvals::Decide);
-    let session = builder.open().await.unwrap();
+    let session = builder.queue_limit(2).open().await.unwrap();
     let permissions = session.session().permissions();
     let mut events = session.events(StartAt::Start).await.unwrap();
     session.submit(robota_sdk::Prompt::from("a long text").display("/run")).await.unwrap();
     session.submit(robota_sdk::Prompt::from("another").display("/next")).await.unwrap();
+    // Waits for two turns.
+    session.submit(robota_sdk::Prompt::from("a third").display("/last")).await.unwrap();
     let (mut seen, mut ended) = (Vec::new(), 0);
-    while ended < 2 {
+    while ended < 3 {
         let event = events.next().await.unwrap().unwrap();
         if let InteractiveEvent::ApprovalAsked { call, .. } = &event {
             let allow = robota_session::Decision::Allow(robota_core::approve::Scope::Once);
@@ -187,6 +194,18 @@ async fn sdk_02_a_client_that_reconnects_at_any_event_sees_the_rest_as_if_it_had
         for (seq, expected) in seen.iter().filter(|(seq, _)| *seq > from.seq) {
             let event = again.next().await.unwrap().unwrap();
             assert_eq!((&event, again.cursor().unwrap().seq), (expected, *seq), "after {from:?}");
+        }
+    }
+    // Also if the client gives up each wait once, as `select!` does with what is not ready.
+    for from in journal.iter().rev().step_by(5).take(20) {
+        let from = from.cursor();
+        let mut again = session.events(StartAt::After(from)).await.unwrap();
+        for (_, expected) in seen.iter().filter(|(seq, _)| *seq > from.seq) {
+            let event = match again.next().now_or_never() {
+                Some(event) => event,
+                None => again.next().await,
+            };
+            assert_eq!(&event.unwrap().unwrap(), expected, "after {from:?}");
         }
     }
 }
