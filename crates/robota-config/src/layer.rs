@@ -21,7 +21,8 @@ pub enum Layer {
     ProjectRobotaLocal,
     /// `.claude/settings.json` of the working folder, shared by its users.
     ProjectClaude,
-    /// `.claude/settings.local.json` of the working folder, not committed.
+    /// `.claude/settings.local.json` of the working folder, else of the root of the checkout, not
+    /// committed.
     ProjectClaudeLocal,
     /// `--settings`, a file or JSON.
     Argument,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::layer::Layer;
+use crate::reader::checkout_root;
 
 /// The folders and arguments that settings are read from.
 #[derive(Debug, Clone, Default)]
@@ -110,7 +111,7 @@ impl Places {
             Layer::ProjectRobota => project(".robota/settings.json"),
             Layer::ProjectRobotaLocal => project(".robota/settings.local.json"),
             Layer::ProjectClaude => project(".claude/settings.json"),
-            Layer::ProjectClaudeLocal => project(".claude/settings.local.json"),
+            Layer::ProjectClaudeLocal => Some(self.claude_local()),
             Layer::Argument => match &self.settings {
                 Some(SettingsArgument::File(path)) => Some(self.cwd.join(path)),
                 Some(SettingsArgument::Inline(_)) | None => None,
@@ -153,6 +154,20 @@ impl Places {
     #[must_use]
     pub fn trust_file(&self) -> Option<PathBuf> {
         self.home.as_deref().map(|home| home.join(".robota/trust.json"))
+    }
+
+    /// Returns the file that Claude Code keeps for this user: it is at the root of the checkout, also if
+    /// the program was started in a subfolder. One in the working folder comes first.
+    fn claude_local(&self) -> PathBuf {
+        const NAME: &str = ".claude/settings.local.json";
+        let own = self.cwd.join(NAME);
+        if own.symlink_metadata().is_ok() {
+            return own;
+        }
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let (cwd, home) = (real(&self.cwd), self.home.as_deref().map(real));
+        let root = checkout_root(&cwd, home.as_deref()).join(NAME);
+        if root.symlink_metadata().is_ok() { root } else { own }
     }
 
     fn user_claude(&self) -> Option<PathBuf> {

@@ -18,7 +18,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use direct::{Access, Direct};
-pub(crate) use folders::{Boundary, Folders};
+pub(crate) use folders::{Boundary, Folders, checkout_root};
 pub(crate) use tree::{Depth, EntryKind};
 
 use crate::clean::clean;

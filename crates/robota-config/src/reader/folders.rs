@@ -51,19 +51,23 @@ fn identity(folder: &Path) -> Option<(u64, u64)> {
     folder.metadata().ok().map(|found| (found.dev(), found.ino()))
 }
 
+/// Returns the folder of the checkout that contains a canonical folder; the folder itself if there is
+/// none.
+pub(crate) fn checkout_root<'a>(cwd: &'a Path, home: Option<&Path>) -> &'a Path {
+    // A file in a worktree or a submodule, so only its existence counts.
+    let is_repository = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
+    // A home folder under version control is no checkout: links of a checkout must not lead to its
+    // files.
+    let is_checkout = |folder: &&Path| !home.is_some_and(|home| home.starts_with(folder));
+    cwd.ancestors().find(is_repository).filter(is_checkout).unwrap_or(cwd)
+}
+
 impl Folders {
     pub(crate) fn find(places: &Places) -> Self {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let cwd = real(&places.cwd);
         let home = places.home.as_deref().map(real);
-        // A file in a worktree or a submodule, so only its existence counts.
-        let is_repository = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
-        // A home folder under version control is no checkout: links of a checkout must not lead to
-        // its files.
-        let is_checkout =
-            |folder: &&Path| !home.as_deref().is_some_and(|home| home.starts_with(folder));
-        let root = cwd.ancestors().find(is_repository).filter(is_checkout).unwrap_or(&cwd);
-        let root = root.to_owned();
+        let root = checkout_root(&cwd, home.as_deref()).to_owned();
         let owner = |folder: &Path| folder.metadata().map_or(0, |found| found.uid());
         // Root may write everywhere anyway.
         let owners = [home.as_deref().map_or(0, owner), owner(&cwd), 0];
