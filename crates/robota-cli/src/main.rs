@@ -24,6 +24,7 @@ mod stdin;
 mod stored_keys;
 mod telemetry;
 mod terminal;
+mod user_program;
 
 use std::cell::OnceCell;
 use std::ffi::OsString;

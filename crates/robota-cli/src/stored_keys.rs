@@ -7,11 +7,14 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use robota_core::env_ref::Secret;
+use robota_exec::{CommandSpec, Exit};
 use serde::{Deserialize, Serialize};
+
+use crate::user_program;
 
 /// Where a key is.
 #[derive(Debug, Clone, Deserialize, Serialize)]
@@ -160,43 +163,36 @@ const KEYRING: KeyringProgram = if cfg!(target_os = "macos") {
     }
 };
 
-#[expect(clippy::disallowed_methods, reason = "a tool of the system, not a command of an agent")]
+/// How long the keyring may take: it may ask the user for a password.
+const KEYRING_LIMIT: Duration = Duration::from_secs(120);
+
+fn keyring(arguments: &[&str], variable: &str) -> CommandSpec {
+    let arguments = arguments.iter().copied().chain([variable]);
+    CommandSpec::new(KEYRING.program, "/").args(arguments).timeout(KEYRING_LIMIT)
+}
+
 fn to_keyring(variable: &str, key: &Secret) -> anyhow::Result<()> {
-    let mut command = Command::new(KEYRING.program);
-    command.args(KEYRING.store).arg(variable).stdout(Stdio::null()).stderr(Stdio::piped());
-    if !KEYRING.stdin {
-        command.args(["-w", key.expose()]);
-    }
-    let mut child = command
-        .stdin(Stdio::piped())
-        .spawn()
+    let tool = keyring(KEYRING.store, variable);
+    let tool = match KEYRING.stdin {
+        true => tool.stdin(key.expose().as_bytes()),
+        false => tool.args(["-w", key.expose()]),
+    };
+    let ran = user_program::run_blocking(tool)
         .with_context(|| format!("cannot run {}; {}", KEYRING.program, KEYRING.install))?;
-    if let Some(mut input) = child.stdin.take().filter(|_| KEYRING.stdin) {
-        // A program that failed already is reported below.
-        let _ = input.write_all(key.expose().as_bytes());
-    }
-    let output = child.wait_with_output()?;
     anyhow::ensure!(
-        output.status.success(),
+        ran.exit == Exit::Code(0),
         "{} could not store the key: {}",
         KEYRING.program,
-        String::from_utf8_lossy(&output.stderr).trim()
+        ran.stderr.text().trim()
     );
     Ok(())
 }
 
-#[expect(clippy::disallowed_methods, reason = "a tool of the system, not a command of an agent")]
 fn from_keyring(variable: &str) -> Option<String> {
-    let output = Command::new(KEYRING.program)
-        .args(KEYRING.read)
-        .arg(variable)
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()?;
-    let key = String::from_utf8(output.stdout).ok()?;
+    let ran = user_program::run_blocking(keyring(KEYRING.read, variable)).ok()?;
+    let key = ran.stdout.text();
     Some(key.trim_end_matches('\n').to_owned())
-        .filter(|key| output.status.success() && !key.is_empty())
+        .filter(|key| ran.exit == Exit::Code(0) && !key.is_empty())
 }
 
 #[cfg(test)]

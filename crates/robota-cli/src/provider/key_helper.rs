@@ -1,17 +1,18 @@
 //! Keys that a command of the settings prints (`apiKeyHelper`).
 
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
 use robota_core::env_ref::Secret;
 use robota_core::redact::LateSecrets;
+use robota_exec::{CommandSpec, Exit};
 use robota_providers::KeySource;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::setup::Setup;
+use crate::user_program;
 
 /// How long a key is used before the command runs again, unless [`LIFETIME_VARIABLE`] says so.
 const LIFETIME: Duration = Duration::from_secs(5 * 60);
@@ -46,23 +47,23 @@ impl CommandKey {
         }))
     }
 
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a program of the user, not a command of an agent"
-    )]
     async fn run(&self) -> Result<Secret, String> {
-        let mut command = tokio::process::Command::new("sh");
-        command.args(["-c", &self.command]).current_dir(&self.cwd).kill_on_drop(true);
-        let running = command.stdin(Stdio::null()).output();
-        let output = tokio::time::timeout(TIME_LIMIT, running)
-            .await
-            .map_err(|_| format!("apiKeyHelper did not end within {} s", TIME_LIMIT.as_secs()))?
-            .map_err(|error| format!("apiKeyHelper cannot run: {error}"))?;
-        let errors = String::from_utf8_lossy(&output.stderr);
-        if !output.status.success() {
-            return Err(format!("apiKeyHelper failed ({}): {}", output.status, errors.trim()));
+        let shell = CommandSpec::new("sh", &self.cwd).args(["-c", self.command.as_str()]);
+        let ran = user_program::run(shell.timeout(TIME_LIMIT)).await;
+        let ran = ran.map_err(|error| format!("apiKeyHelper cannot run: {error}"))?;
+        let how = match ran.exit {
+            Exit::Code(0) => None,
+            Exit::TimedOut => {
+                return Err(format!("apiKeyHelper did not end within {} s", TIME_LIMIT.as_secs()));
+            }
+            Exit::Code(code) => Some(format!("exit code {code}")),
+            Exit::Signal(signal) => Some(format!("signal {signal}")),
+            Exit::Cancelled => Some("cancelled".to_owned()),
+        };
+        if let Some(how) = how {
+            return Err(format!("apiKeyHelper failed ({how}): {}", ran.stderr.text().trim()));
         }
-        let key = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        let key = ran.stdout.text().trim().to_owned();
         if key.is_empty() {
             return Err("apiKeyHelper printed no key".to_owned());
         }
