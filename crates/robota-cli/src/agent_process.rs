@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use crate::args::{Durability, NativeWebArg, PrintArgs, SettingsArgs};
-use crate::headless::{RunMode, RunOptions};
+use crate::headless::RunOptions;
 use crate::provider::{self, ProviderRequest, WantedModel};
 use crate::setup::{self, Setup};
 use crate::{Exit, hint, output, signals};
@@ -74,7 +74,7 @@ impl ProcessOptions {
     pub(crate) fn of_run(args: &PrintArgs, options: &RunOptions) -> Option<Self> {
         (!args.session.no_session_persistence).then(|| Self {
             settings: args.settings.clone(),
-            mode: options.mode.map(RunMode::session),
+            mode: options.mode,
             sandbox: args.sandbox.map(SandboxLevel::from),
             sources: options.sources.clone(),
             provider: args.provider.clone(),

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::headless::FailureFormat;
 pub(crate) use headless::{
-    Durability, EFFORTS, InputFormat, NativeWebArg, OutputFormat, PermissionPrompts, PrintArgs,
-    SessionArgs, ThinkingArg, ThinkingDisplayArg,
+    Durability, EFFORTS, HOST_TIMEOUT, InputFormat, NativeWebArg, OutputFormat, PermissionPrompts,
+    PrintArgs, SessionArgs, ThinkingArg, ThinkingDisplayArg,
 };
 pub(crate) use serve::{AcpArgs, McpServeArgs, ServeArgs};
 
@@ -105,7 +105,40 @@ pub(crate) enum Command {
     },
 }
 
-/// Options that select or override settings. Every command that reads settings has them.
+/// Options that say which settings are read, for commands that neither run nor judge a call.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct PlaceArgs {
+    /// Working folder [default: the current folder].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+
+    /// Settings that override the settings files: a file or inline JSON.
+    #[arg(long, value_name = "FILE|JSON")]
+    pub(crate) settings: Option<String>,
+
+    /// Use the plugin in this folder for this run (repeatable). It is trusted.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plugin_dir: Vec<PathBuf>,
+
+    /// Trust this folder's settings for this run.
+    #[arg(long)]
+    pub(crate) trust: bool,
+}
+
+impl From<&PlaceArgs> for SettingsArgs {
+    fn from(args: &PlaceArgs) -> Self {
+        let PlaceArgs { cwd, settings, plugin_dir, trust } = args.clone();
+        Self { cwd, settings, plugin_dir, trust, ..Self::default() }
+    }
+}
+
+impl From<&Self> for SettingsArgs {
+    fn from(args: &Self) -> Self {
+        args.clone()
+    }
+}
+
+/// Options that select or override settings, for commands that run or judge calls, or show the settings.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 pub(crate) struct SettingsArgs {
     /// Working folder [default: the current folder].
@@ -175,7 +208,7 @@ pub(crate) struct ExplainRuleArgs {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) settings: SettingsArgs,
+    pub(crate) settings: PlaceArgs,
 }
 
 /// A list of rules.
@@ -195,7 +228,7 @@ pub(crate) struct TestArgs {
     /// Files with expected verdicts.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Permission mode: plan, default, acceptEdits or bypassPermissions.
+    /// Permission mode: plan, default, dontAsk, acceptEdits or bypassPermissions.
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<Mode>,
     #[command(flatten)]
@@ -227,7 +260,7 @@ pub(crate) enum PresetCommand {
         #[arg(long)]
         yes: bool,
         #[command(flatten)]
-        settings: Box<SettingsArgs>,
+        settings: Box<PlaceArgs>,
     },
 }
 
@@ -252,7 +285,7 @@ pub(crate) struct CheckArgs {
     /// Add a session rule that denies calls (repeatable).
     #[arg(long, value_name = "RULE")]
     pub(crate) deny: Vec<String>,
-    /// Permission mode: plan, default, acceptEdits or bypassPermissions.
+    /// Permission mode: plan, default, dontAsk, acceptEdits or bypassPermissions.
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<Mode>,
     /// Print JSON.
@@ -301,7 +334,7 @@ pub(crate) enum ConfigCommand {
         #[arg(long, value_enum, default_value_t = SetLayer::User)]
         layer: SetLayer,
         #[command(flatten)]
-        settings: SettingsArgs,
+        settings: PlaceArgs,
     },
     /// Show which file set a key, and which values were ignored and why.
     Explain {
@@ -336,7 +369,7 @@ pub(crate) struct TrustArgs {
     #[arg(long)]
     pub(crate) revoke: bool,
     #[command(flatten)]
-    pub(crate) settings: SettingsArgs,
+    pub(crate) settings: PlaceArgs,
 }
 
 /// `robota plugin`
@@ -444,7 +477,7 @@ pub(crate) enum WorktreesCommand {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        settings: SettingsArgs,
+        settings: PlaceArgs,
     },
     /// Remove a worktree. Its branch is kept if it has commits.
     Remove {
@@ -457,7 +490,7 @@ pub(crate) enum WorktreesCommand {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        settings: SettingsArgs,
+        settings: PlaceArgs,
     },
     /// Remove all worktrees that no agent uses and that have nothing to lose.
     Prune {
@@ -465,7 +498,7 @@ pub(crate) enum WorktreesCommand {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        settings: SettingsArgs,
+        settings: PlaceArgs,
     },
 }
 
@@ -482,7 +515,7 @@ pub(crate) struct ModelsArgs {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) settings: SettingsArgs,
+    pub(crate) settings: PlaceArgs,
 }
 
 /// `robota setup`
@@ -510,7 +543,7 @@ pub(crate) struct SetupArgs {
     #[arg(long)]
     pub(crate) no_probe: bool,
     #[command(flatten)]
-    pub(crate) settings: SettingsArgs,
+    pub(crate) settings: PlaceArgs,
 }
 
 /// Where `robota setup` keeps a key.

@@ -79,7 +79,7 @@ use host::Host;
 use input::FromHost;
 use mcp::CallIds;
 use meter::Meter;
-pub(crate) use mode::RunMode;
+pub(crate) use mode::parse_mode;
 use open::{Opening, open};
 pub(crate) use options::RunOptions;
 use permissions::HostApprover;
@@ -109,7 +109,7 @@ pub(crate) async fn run(args: PrintArgs, known: &OnceCell<SessionId>) -> anyhow:
         Some(prompt.ok_or_else(|| Usage(NO_PROMPT.to_owned()))?)
     };
     let level = args.sandbox.map(SandboxLevel::from);
-    let mode = options.mode.map(RunMode::session);
+    let mode = options.mode;
     let load = || {
         let setup = Setup::load_for(&args.settings, mode, level, options.sources.clone())?;
         anyhow::Ok(Arc::new(setup.with_betas(&args.betas)))
@@ -167,7 +167,7 @@ pub(crate) async fn run(args: PrintArgs, known: &OnceCell<SessionId>) -> anyhow:
     let gone = CancellationToken::new();
     let host = Arc::new(Host::new(writer.clone(), gone.clone()));
     let (send_command, commands) = mpsc::unbounded_channel();
-    let run_mode = options.mode.unwrap_or(RunMode::Session(setup.settings.permissions.mode));
+    let run_mode = options.mode.unwrap_or(setup.settings.permissions.mode);
     let saved = Arc::new(SavedRules::new(setup.clone()));
     let decisions = Arc::new(Decisions::new(send_command, saved.clone(), run_mode));
     let call_ids: Arc<CallIds> = Arc::default();

@@ -15,6 +15,7 @@ mod demo;
 mod headless;
 mod hosted;
 mod lines;
+mod main_agent;
 mod output;
 mod prompt;
 mod provider;

@@ -45,8 +45,8 @@ impl Setup {
     }
 
     /// Loads the settings for the folder of `args`; `args` and `mode` override the files.
-    pub(crate) fn load(args: &SettingsArgs, mode: Option<Mode>) -> anyhow::Result<Self> {
-        Self::load_for(args, mode, None, None)
+    pub(crate) fn load(args: impl Into<SettingsArgs>, mode: Option<Mode>) -> anyhow::Result<Self> {
+        Self::load_for(&args.into(), mode, None, None)
     }
 
     /// Loads like [`Setup::load`], for a run whose `--sandbox` may override `sandbox.enabled` and

@@ -306,7 +306,8 @@ pub struct PermissionSettings {
     /// Rules for calls that are denied.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<String>,
-    /// The mode a session starts in: `plan`, `default`, `acceptEdits` or `bypassPermissions`.
+    /// The mode a session starts in: `plan`, `default`, `dontAsk`, `acceptEdits` or
+    /// `bypassPermissions`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_mode: Option<String>,
     /// Folders that belong to the workspace in addition to the working folder.

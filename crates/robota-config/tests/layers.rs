@@ -206,6 +206,31 @@ fn sdk_11_references_are_replaced_in_api_keys_only() {
 }
 
 #[test]
+fn local_settings_of_claude_code_are_found_at_the_root_of_the_checkout() {
+    let deny = |rule: &str| format!(r#"{{"permissions": {{"deny": ["{rule}"]}}}}"#);
+    let world = World::with(&[(Layer::ProjectClaudeLocal, &deny("Root"))]);
+    std::fs::create_dir(world.places.cwd.join(".git")).unwrap();
+    let root = world.file(Layer::ProjectClaudeLocal);
+    let mut below = world.places.clone();
+    below.cwd = world.places.cwd.join("apps/web");
+    std::fs::create_dir_all(below.cwd.join(".claude")).unwrap();
+    let denied = |places: &robota_config::Places| -> Vec<String> {
+        let trust = robota_config::TrustStore::load(places);
+        let settings = robota_config::load(places, &trust, &|_, _| Ok(()));
+        settings.permissions.deny.iter().map(|rule| rule.text.clone()).collect()
+    };
+    assert_eq!(below.file(Layer::ProjectClaudeLocal), Some(root));
+    assert_eq!(denied(&below), ["Root"]);
+    let own = below.cwd.join(".claude/settings.local.json");
+    std::fs::write(&own, deny("Own")).unwrap();
+    assert_eq!(denied(&below), ["Own"], "a file in the working folder comes first");
+    std::fs::remove_file(&own).unwrap();
+    std::fs::remove_dir(world.places.cwd.join(".git")).unwrap();
+    assert_eq!(below.file(Layer::ProjectClaudeLocal), Some(own));
+    assert!(denied(&below).is_empty(), "outside of a checkout nothing above is read");
+}
+
+#[test]
 fn unknown_keys_are_kept_and_reported_once() {
     let world = World::with(&[
         (Layer::UserRobota, r#"{"$schema": "x", "colour": "blue", "sandbox": {"colour": {}}}"#),
@@ -302,10 +327,11 @@ fn default_mode_overrides_the_trust_level_and_higher_layers_override_both() {
 #[test]
 fn an_unknown_mode_never_loosens() {
     for (low, unknown, expected) in [
-        ("plan", "dontAsk", Mode::Plan),
-        ("acceptEdits", "dontAsk", Mode::Default),
+        ("plan", "auto", Mode::Plan),
+        ("acceptEdits", "auto", Mode::Default),
         ("bypassPermissions", "auto", Mode::Default),
         ("acceptEdits", "manual", Mode::Default),
+        ("acceptEdits", "dontAsk", Mode::DontAsk),
     ] {
         let mode = |name: &str| json!({"permissions": {"defaultMode": name}}).to_string();
         let world =

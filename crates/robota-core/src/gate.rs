@@ -89,6 +89,12 @@ pub trait Gate: Send + Sync {
 
     /// Sets the permission mode, for a gate that uses one.
     fn set_mode(&self, _mode: Mode) {}
+
+    /// Returns whether a user may be asked about calls that need approval. Otherwise they are denied:
+    /// a hook can still allow them.
+    fn may_ask(&self) -> bool {
+        true
+    }
 }
 
 /// What the gate decides about a call.
@@ -195,6 +201,10 @@ impl Gate for ModeGate {
             rules: Vec::new(),
             grant: Grant::Full,
         }
+    }
+
+    fn may_ask(&self) -> bool {
+        self.0 != Mode::DontAsk
     }
 }
 

@@ -48,6 +48,8 @@ pub enum Mode {
     /// Read without asking, ask before anything else.
     #[default]
     Default,
+    /// As default, but nobody is asked: what needs approval is denied.
+    DontAsk,
     /// Read and edit without asking, ask before commands.
     AcceptEdits,
     /// Everything without asking. Deny rules, ask rules and critical removals still apply.
@@ -92,9 +94,9 @@ pub enum Verdict {
 }
 
 impl Mode {
-    /// All modes, in the order in which a user switches through them.
-    pub const ALL: [Self; 4] =
-        [Self::Plan, Self::Default, Self::AcceptEdits, Self::BypassPermissions];
+    /// All modes, from the strictest to the loosest.
+    pub const ALL: [Self; 5] =
+        [Self::Plan, Self::DontAsk, Self::Default, Self::AcceptEdits, Self::BypassPermissions];
 
     /// Returns the verdict of this mode for a call of that class if no rule applies.
     ///
@@ -110,7 +112,7 @@ impl Mode {
             (Self::Plan, Class::Modify | Class::Execute) => Verdict::Deny,
             (Self::AcceptEdits, Class::Modify) => Verdict::Allow,
             (Self::AcceptEdits, Class::Execute)
-            | (Self::Default, Class::Modify | Class::Execute) => Verdict::Ask,
+            | (Self::Default | Self::DontAsk, Class::Modify | Class::Execute) => Verdict::Ask,
         }
     }
 
@@ -120,6 +122,7 @@ impl Mode {
         match self {
             Self::Plan => "plan",
             Self::Default => "default",
+            Self::DontAsk => "dontAsk",
             Self::AcceptEdits => "acceptEdits",
             Self::BypassPermissions => "bypassPermissions",
         }

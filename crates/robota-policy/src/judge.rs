@@ -38,7 +38,7 @@ pub(crate) enum Base {
     /// The mode would decide by class, but the file is outside the workspace.
     OutsideWrite,
     /// Several of these: what each mode says (in the order of [`Mode::ALL`]), and the class.
-    Mixed([Verdict; 4], Class),
+    Mixed([Verdict; Mode::ALL.len()], Class),
 }
 
 impl Base {
@@ -79,7 +79,7 @@ impl Base {
             [Class::Inspect, Class::Modify, Class::Execute].iter().position(|c| *c == class)
         };
         let (a, b) = (verdicts(self), verdicts(other));
-        let both: [Verdict; 4] = std::array::from_fn(|i| a[i].max(b[i]));
+        let both: [Verdict; Mode::ALL.len()] = std::array::from_fn(|i| a[i].max(b[i]));
         let class =
             if rank(self.class()) >= rank(other.class()) { self.class() } else { other.class() };
         // If one of them equals the result, keep it, because its explanation is more specific.

@@ -39,7 +39,7 @@ pub(crate) use process::SessionAgentProcesses;
 pub use process::{AgentProcess, AgentProgram, AgentStart};
 pub(crate) use sessions::SessionAgents;
 pub(crate) use tool::AgentTool;
-pub(crate) use tools::{filter as filter_tools, remove_partly_denied};
+pub(crate) use tools::{denied_calls, filter as filter_tools, remove_partly_denied};
 
 use crate::budget::BudgetGuard;
 use crate::interactive::OpenSessions;
@@ -70,6 +70,10 @@ pub struct AgentOptions {
     pub tool: bool,
     /// Definitions of the caller. One of them replaces the definition of a file with the same name.
     pub definitions: Vec<AgentDefinition>,
+    /// The agent that the conversation itself runs as: with its prompt, tools, denied calls, hooks,
+    /// permission mode, effort and limit of rounds, where the builder has no other. The caller chooses
+    /// its model.
+    pub main: Option<AgentDefinition>,
     /// What agents may do without a question, and who answers their questions.
     pub permissions: AgentPermissions,
     /// Hooks that run before and after the tool calls of agents, besides those of the settings and the
@@ -157,12 +161,29 @@ impl AgentParts {
 /// Returns the permission mode of an agent. A definition may tighten the mode of its parent, or
 /// accept edits where the parent asks; it never lifts plan mode, and never asks for less than a parent
 /// whose user has chosen not to be asked.
-fn mode_of(parent: Mode, definition: Option<Mode>) -> Mode {
+///
+/// ```
+/// use robota_core::permission::Mode;
+/// use robota_sdk::agent_mode;
+///
+/// assert_eq!(agent_mode(Mode::Default, Some(Mode::Plan)), Mode::Plan);
+/// assert_eq!(agent_mode(Mode::Default, Some(Mode::BypassPermissions)), Mode::Default);
+/// ```
+#[must_use]
+pub fn agent_mode(parent: Mode, definition: Option<Mode>) -> Mode {
     match (parent, definition) {
         // A definition is a file that a checkout may contain, so it cannot turn off all questions.
         (Mode::Plan, _) | (_, Some(Mode::BypassPermissions) | None) => parent,
         (Mode::BypassPermissions | Mode::AcceptEdits, Some(Mode::Plan)) => Mode::Plan,
         (Mode::BypassPermissions | Mode::AcceptEdits, Some(_)) => parent,
+        // The user chose not to be asked: a definition neither asks nor allows more.
+        (Mode::DontAsk, Some(mode)) => {
+            if mode == Mode::Plan {
+                mode
+            } else {
+                parent
+            }
+        }
         (_, Some(mode)) => mode,
     }
 }

@@ -14,6 +14,8 @@ mod event;
 mod expansion;
 mod history;
 mod loaded;
+mod main_agent;
+mod mode_questions;
 mod open_sessions;
 mod queue;
 mod resources;

@@ -42,7 +42,7 @@ pub mod transport;
 
 pub use agents::{
     AgentHandle, AgentOptions, AgentPermissions, AgentProcess, AgentProgram, AgentResult, AgentRun,
-    AgentRuns, AgentStart,
+    AgentRuns, AgentStart, agent_mode,
 };
 pub use budget::{Budget, BudgetLimits, BudgetUse};
 pub use commands::{

@@ -134,7 +134,7 @@ impl SessionHost for OneSession {
             model: self.model.clone(),
             models: vec![model],
             effort: None,
-            modes: vec![Mode::Plan, Mode::Default, Mode::AcceptEdits],
+            modes: vec![Mode::Plan, Mode::Default, Mode::DontAsk, Mode::AcceptEdits],
         })
     }
 

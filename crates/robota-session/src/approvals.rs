@@ -272,7 +272,7 @@ impl Drop for PendingGuard<'_> {
 #[async_trait::async_trait]
 impl Approver for ApprovalQueue {
     fn announce(&self, question: &Question) {
-        if matches!(self.approvals, Approvals::Deny) {
+        if matches!(self.approvals, Approvals::Deny) || !self.gate.may_ask() {
             return;
         }
         let (answer, decided) = oneshot::channel();
@@ -297,6 +297,12 @@ impl Approver for ApprovalQueue {
     }
 
     async fn ask(&self, question: Question) -> Answer {
+        if !self.gate.may_ask() {
+            // The mode may have changed since the question was announced.
+            self.withdraw(&question.call.call);
+            let reason = format!("{}; mode `dontAsk` does not ask", question.reason);
+            return Answer::Unanswered { reason };
+        }
         let handler = match &self.approvals {
             Approvals::Deny => return NoApprover.ask(question).await,
             Approvals::Decide => None,

@@ -216,6 +216,10 @@ impl Gate for PolicyGate {
     fn set_mode(&self, mode: Mode) {
         self.write().change(|policy| *policy = policy.clone().with_mode(mode));
     }
+
+    fn may_ask(&self) -> bool {
+        self.read().effective.mode() != Mode::DontAsk
+    }
 }
 
 #[cfg(test)]

@@ -4,14 +4,18 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use robota_core::hook::SetupTrigger;
+use robota_core::permission::Mode;
 use serde::{Deserialize, Serialize};
 
 use super::SettingsArgs;
 use crate::debug::DebugLog;
-use crate::headless::RunMode;
+use crate::headless::parse_mode;
 
 /// The levels of `--effort`.
 pub(crate) const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
+
+/// How long a host may take to answer, in seconds, unless `--host-timeout` says it.
+pub(crate) const HOST_TIMEOUT: u64 = 600;
 
 /// A web tool that a model service runs itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -116,8 +120,8 @@ pub(crate) struct PrintArgs {
 
     /// Permission mode: plan, default, acceptEdits, bypassPermissions or dontAsk. Calls that need
     /// approval are denied unless a host answers (--permission-prompt-tool).
-    #[arg(long, value_name = "MODE", value_parser = RunMode::parse)]
-    pub(crate) permission_mode: Option<RunMode>,
+    #[arg(long, value_name = "MODE", value_parser = parse_mode)]
+    pub(crate) permission_mode: Option<Mode>,
 
     /// Same as --permission-mode bypassPermissions: allow everything except what deny rules, ask
     /// rules and the protection of critical paths forbid.
@@ -139,7 +143,7 @@ pub(crate) struct PrintArgs {
 
     /// How long the host may take to answer a request, in seconds. A call without an answer is
     /// denied.
-    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    #[arg(long, value_name = "SECONDS", default_value_t = HOST_TIMEOUT)]
     pub(crate) host_timeout: u64,
 
     /// Sandbox for commands [default: from the settings].
@@ -204,8 +208,8 @@ pub(crate) struct PrintArgs {
     #[arg(long, value_name = "JSON")]
     pub(crate) agents: Option<String>,
 
-    /// Run the conversation as this agent: with its prompt, its tools and its model [default: the
-    /// setting `agent`].
+    /// Run the conversation as this agent: with its prompt, tools, model, permission mode, hooks and
+    /// limits [default: the setting `agent`].
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
 

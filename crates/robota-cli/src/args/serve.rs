@@ -67,7 +67,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "LEVEL", value_parser = EFFORTS, hide_possible_values = true)]
     pub(crate) effort: Option<String>,
 
-    /// Permission mode: plan, default, acceptEdits or bypassPermissions.
+    /// Permission mode: plan, default, dontAsk, acceptEdits or bypassPermissions.
     #[arg(long, value_name = "MODE")]
     pub(crate) permission_mode: Option<Mode>,
 

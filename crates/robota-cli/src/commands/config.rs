@@ -6,7 +6,7 @@ use robota_config::{KeyPath, Layer, Problem, SettingsWriter, Severity, TrustStor
 use robota_core::clock::SystemClock;
 use serde_json::{Map, Value, json};
 
-use crate::args::{ConfigArgs, ConfigCommand, SetLayer, SettingsArgs};
+use crate::args::{ConfigArgs, ConfigCommand, PlaceArgs, SetLayer, SettingsArgs};
 use crate::setup::Setup;
 use crate::{Exit, output};
 
@@ -85,7 +85,7 @@ fn set(
     name: &str,
     value: Option<&str>,
     layer: SetLayer,
-    settings: &SettingsArgs,
+    settings: &PlaceArgs,
 ) -> anyhow::Result<Exit> {
     let setup = Setup::load(settings, None)?;
     let key = parse_key(name)?;

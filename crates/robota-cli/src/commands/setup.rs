@@ -15,7 +15,7 @@ use robota_providers::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::args::{KeyPlaceArg, SettingsArgs, SetupArgs};
+use crate::args::{KeyPlaceArg, PlaceArgs, SetupArgs};
 use crate::setup::Setup;
 use crate::stored_keys::{self, KeyPlace, StoredKeys};
 use crate::{Exit, Usage, output, prompt, provider};
@@ -67,7 +67,7 @@ pub(crate) async fn offer(cwd: Option<PathBuf>) -> bool {
             key_stdin: false,
             key_in: KeyPlaceArg::File,
             no_probe: false,
-            settings: SettingsArgs { cwd: cwd.clone(), ..SettingsArgs::default() },
+            settings: PlaceArgs { cwd: cwd.clone(), ..PlaceArgs::default() },
         };
         match run(args).await {
             Ok(_) => return true,

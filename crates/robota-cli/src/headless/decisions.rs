@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use robota_core::approve::{Answer, Question, Scope};
 use robota_core::message::ToolInput;
+use robota_core::permission::Mode;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use super::lenient;
-use super::mode::RunMode;
+
 use super::permission_updates::{self, PermissionChange, UpdateInput};
 use super::saved_rules::SavedRules;
 
@@ -33,7 +34,7 @@ pub(crate) struct Decisions {
     commands: mpsc::UnboundedSender<HostCommand>,
     /// Saves the rules of approvals.
     pub(super) saved: Arc<SavedRules>,
-    mode: Mutex<RunMode>,
+    mode: Mutex<Mode>,
 }
 
 /// The decision about a call.
@@ -59,24 +60,24 @@ impl Decisions {
     pub(crate) fn new(
         commands: mpsc::UnboundedSender<HostCommand>,
         saved: Arc<SavedRules>,
-        mode: RunMode,
+        mode: Mode,
     ) -> Self {
         Self { commands, saved, mode: Mutex::new(mode) }
     }
 
     /// Takes the new permission mode.
-    pub(crate) fn set_mode(&self, mode: RunMode) {
+    pub(crate) fn set_mode(&self, mode: Mode) {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
     }
 
     /// Returns the permission mode.
-    pub(super) fn mode(&self) -> RunMode {
+    pub(super) fn mode(&self) -> Mode {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns whether the mode allows to ask about calls.
     pub(super) fn may_ask(&self) -> bool {
-        self.mode() != RunMode::DontAsk
+        self.mode() != Mode::DontAsk
     }
 
     /// Returns the answer about a call if the mode forbids to ask.

@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use robota_config::agents::AgentDefinition;
 use robota_core::approve::RuleSink;
-use robota_core::catalogue::Catalogue;
 use robota_core::event::{Event, InputAccepted, InputSource};
 use robota_core::hook::{HookContext, HookEffort, HookEvent};
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::message::Message;
 use robota_sdk::{
     AgentOptions, BackgroundOptions, CommandInfo, CommandOrigin, InteractiveSession, SdkError,
-    SelectedSession, SessionTranscript,
+    SelectedSession, SessionTranscript, agent_mode,
 };
 use robota_session::{
     Approvals, Callbacks, EventFilter, Session, SessionError, StartAt, SubscriptionItem,
@@ -41,7 +39,7 @@ use crate::agent_process::{self, ProcessOptions};
 use crate::args::{OutputFormat, PrintArgs};
 use crate::setup::{self, Setup, print_notice};
 use crate::signals::Cancel;
-use crate::{Configuration, Usage, output};
+use crate::{Configuration, Usage, main_agent, output};
 
 /// What a session is opened with.
 pub(crate) struct Opening<'a> {
@@ -69,12 +67,17 @@ pub(crate) struct Opened {
 pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     let Opening { args, options, setup, store, selected, mut requests, writer, cancel, .. } =
         opening;
-    let agent = main_agent(setup, &requests)?;
-    if let (None, Some(agent)) = (&args.model, &agent) {
-        let model = agent.model.resolve(&requests.model, Catalogue::builtin()).to_owned();
-        if model != requests.model {
+    let agent = main_agent::find(options.agent.as_deref(), setup, requests.agents.clone())?;
+    if let Some(agent) = &agent {
+        let model = main_agent::model(agent, &requests.model);
+        if let Some(model) = model.filter(|_| args.model.is_none()) {
             let changed = requests.set_model(Some(model)).await;
             changed.map_err(|(_, why)| Configuration::wrap(anyhow::anyhow!(why)))?;
+        }
+        // A mode that the user or the host chose is stronger.
+        if options.mode.is_none() && requests.mode == setup.settings.permissions.mode {
+            requests.mode = agent_mode(requests.mode, agent.permission_mode);
+            requests.decisions.set_mode(requests.mode);
         }
     }
     let Some(mut chosen) = requests.chosen.take() else { anyhow::bail!("no model is selected") };
@@ -92,7 +95,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     let (hook_changes, changes) = HookChanges::new(options.hook_events);
     let mut builder = InteractiveSession::builder(setup.project.clone(), model)
         .store(store.clone())
-        .mode(requests.mode.session())
+        .mode(requests.mode)
         .may_bypass(options.may_bypass)
         .max_rounds(args.max_turns)
         .budget(options.limits)
@@ -114,6 +117,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         })));
     let mut agents = AgentOptions {
         tool: true,
+        main: agent.clone(),
         definitions: [given.agents, options.agents.clone()].concat(),
         observer: Some(requests.meter.observe_agents()),
         program: ProcessOptions::of_run(args, options)
@@ -156,8 +160,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         builder = builder.approvals(Approvals::Handler(approver.clone()));
     }
     builder = builder.mcp(servers);
-    let tools = options.tools.clone().or_else(|| agent.as_ref()?.tools.clone());
-    if let Some(names) = tools {
+    if let Some(names) = options.tools.clone() {
         builder = builder.only_tools(names);
     }
     if let Some(names) = given.skills.clone() {
@@ -168,9 +171,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     }
     let system = given.system.or_else(|| options.system.clone());
     // A host that sets no prompt sends an empty one.
-    let of_agent = agent.map(|agent| agent.prompt);
-    if let Some(system) = system.filter(|text| !text.is_empty() || of_agent.is_none()).or(of_agent)
-    {
+    if let Some(system) = system.filter(|text| !text.is_empty() || agent.is_none()) {
         builder = builder.system(system);
     }
     if let Some(append) = given.append_system.or_else(|| options.append_system.clone()) {
@@ -185,7 +186,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     let session = interactive.session().clone();
     requests.hook_runners.extend(interactive.settings_hooks());
     for hooks in &requests.hook_runners {
-        let mode = requests.mode.session();
+        let mode = requests.mode;
         hooks.update_context(|context| context.permission_mode = Some(mode));
     }
     given.tool_policies.apply(&session)?;
@@ -266,35 +267,6 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         background: Background::default(),
     };
     Ok(Opened { drive, session: interactive })
-}
-
-/// Returns the agent that the conversation runs as (`--agent`, or the setting `agent`).
-///
-/// # Errors
-/// If there is no such agent, or it restricts what only a started agent restricts.
-fn main_agent(setup: &Setup, requests: &Requests) -> anyhow::Result<Option<AgentDefinition>> {
-    let name = requests.options.agent.as_ref().or(setup.settings.values.agent.as_ref());
-    let Some(name) = name else { return Ok(None) };
-    let agents = setup.listing(requests.agents.clone()).agents;
-    let known: Vec<_> = agents.iter().map(|agent| agent.name.clone()).collect();
-    let found = agents.into_iter().find(|agent| agent.name == *name);
-    let Some(mut agent) = found else {
-        return Err(
-            Usage(format!("there is no agent `{name}`; found: {}", known.join(", "))).into()
-        );
-    };
-    let denied = &agent.disallowed_tools;
-    if let Some(tools) = &mut agent.tools {
-        tools.retain(|tool| !denied.contains(tool));
-    } else if !denied.is_empty() {
-        return Err(Usage(format!(
-            "the agent `{name}` cannot be the conversation: it has `disallowedTools` without `tools`; \
-             pass --disallowedTools {}",
-            denied.join(",")
-        ))
-        .into());
-    }
-    Ok(Some(agent))
 }
 
 /// The folder of the project's memory.

@@ -9,7 +9,6 @@ use robota_core::permission::Mode;
 use robota_sdk::Budget;
 use serde_json::Value;
 
-use super::mode::RunMode;
 use super::structured::parse_schema;
 use crate::Usage;
 use crate::args::{InputFormat, OutputFormat, PermissionPrompts, PrintArgs};
@@ -41,7 +40,7 @@ pub(crate) struct RunOptions {
     /// Whether user messages are printed when they are delivered.
     pub(crate) replay: bool,
     /// The permission mode; `None` leaves it to the settings.
-    pub(crate) mode: Option<RunMode>,
+    pub(crate) mode: Option<Mode>,
     /// Whether the host may switch to `bypassPermissions`.
     pub(crate) may_bypass: bool,
     /// Whether the host is asked about calls that need approval.
@@ -85,7 +84,7 @@ impl RunOptions {
         let stream_input = args.input_format == InputFormat::StreamJson;
         check(args, stream_input, stream_output)?;
         let mode = match (args.permission_mode, args.dangerously_skip_permissions) {
-            (None, true) => Some(RunMode::Session(Mode::BypassPermissions)),
+            (None, true) => Some(Mode::BypassPermissions),
             (mode, _) => mode,
         };
         let mut prompt_tool = None;
@@ -141,7 +140,7 @@ impl RunOptions {
             mode,
             may_bypass: args.dangerously_skip_permissions
                 || args.allow_dangerously_skip_permissions
-                || mode == Some(RunMode::Session(Mode::BypassPermissions)),
+                || mode == Some(Mode::BypassPermissions),
             asks_host,
             host_timeout: Duration::from_secs(args.host_timeout.max(1)),
             budget: args.max_budget_usd,

@@ -3,10 +3,11 @@
 
 use robota_config::{Layer, RuleList};
 use robota_core::approve::{Question, Scope};
+use robota_core::permission::Mode;
 use serde::Deserialize;
 
 use super::lenient::or_default;
-use super::mode::RunMode;
+use super::mode::parse_mode;
 
 /// A change of permissions, as the host sends it.
 #[derive(Debug, Deserialize)]
@@ -106,7 +107,7 @@ impl Destination {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PermissionChange {
     /// Sets the permission mode of the session.
-    SetMode(RunMode),
+    SetMode(Mode),
     /// Adds rules that forbid, or need approval.
     Restrict { list: RuleList, rules: Vec<String>, layer: Option<Layer> },
     /// Removes allow rules.
@@ -160,7 +161,7 @@ impl Accepted {
                 }),
                 Behavior::Ask | Behavior::Deny | Behavior::Unknown => self.note = Some(NOT_LIFTED),
             },
-            UpdateInput::SetMode { mode, destination } => match RunMode::parse(&mode) {
+            UpdateInput::SetMode { mode, destination } => match parse_mode(&mode) {
                 Ok(mode) => {
                     if destination.layer().is_some() {
                         self.note = Some("the mode is kept until the session ends");

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use super::decisions::{Decision, Decisions};
 use super::host::Host;
 use super::mcp::CallIds;
-use super::mode::RunMode;
+
 use robota_stream_json::{HostRequest, PermissionUpdate, RuleValue, SessionStateText};
 
 /// Asks the host about calls.
@@ -185,12 +185,12 @@ fn question_input(question: &UserQuestion) -> Value {
 
 /// Returns what the host can do besides approving the call: save its narrow rules, or let the
 /// session edit files.
-fn suggestions(question: &Question, mode: RunMode) -> Vec<PermissionUpdate> {
+fn suggestions(question: &Question, mode: Mode) -> Vec<PermissionUpdate> {
     let rules: Vec<_> = question.rules.iter().map(|rule| rule_value(rule)).collect();
     let (behavior, destination) = Default::default();
     let add = PermissionUpdate::AddRules { rules, behavior, destination };
     let has_rules = !question.rules.is_empty();
-    let edits = question.class == Class::Modify && mode == RunMode::Session(Mode::Default);
+    let edits = question.class == Class::Modify && mode == Mode::Default;
     let (mode, destination) = Default::default();
     let accept_edits = PermissionUpdate::SetMode { mode, destination };
     has_rules.then_some(add).into_iter().chain(edits.then_some(accept_edits)).collect()

@@ -29,7 +29,7 @@ use super::input::ControlInput;
 use super::mcp::{CallIds, pending_reply, status_reply};
 use super::mcp_requests::McpCall;
 use super::meter::Meter;
-use super::mode::RunMode;
+use super::mode::parse_mode;
 use super::model_watch::ModelWatch;
 use super::options::{LineMode, RunOptions, read_agents};
 use super::permission_updates::PermissionChange;
@@ -97,7 +97,7 @@ pub(crate) struct Requests {
     /// The model that is used while the current one is overloaded.
     pub(crate) fallback: Option<Fallback>,
     pub(crate) api_key_source: &'static str,
-    pub(crate) mode: RunMode,
+    pub(crate) mode: Mode,
     pub(crate) meter: Arc<Meter>,
     pub(crate) watch: Arc<ModelWatch>,
     /// What decides about calls that need approval; it has the mode that the host set.
@@ -581,8 +581,8 @@ impl Requests {
 
     /// Changes the permission mode.
     pub(crate) async fn set_mode(&mut self, name: &str) -> Reply {
-        let mode = RunMode::parse(name).map_err(|why| (ControlErrorCode::InvalidMode, why))?;
-        if mode == RunMode::Session(Mode::BypassPermissions) && !self.options.may_bypass {
+        let mode = parse_mode(name).map_err(|why| (ControlErrorCode::InvalidMode, why))?;
+        if mode == Mode::BypassPermissions && !self.options.may_bypass {
             return Err((
                 ControlErrorCode::BypassNotLaunched,
                 "the mode bypassPermissions must be allowed at the start: \
@@ -591,12 +591,12 @@ impl Requests {
             ));
         }
         let setup = &self.setup.settings.permissions;
-        if mode == RunMode::Session(Mode::BypassPermissions) && setup.bypass_disabled {
+        if mode == Mode::BypassPermissions && setup.bypass_disabled {
             let why = "the settings forbid the mode bypassPermissions".to_owned();
             return Err((ControlErrorCode::BypassNotLaunched, why));
         }
         if let Some(session) = self.session() {
-            session.permissions().set_mode(mode.session()).await.map_err(failed)?;
+            session.permissions().set_mode(mode).await.map_err(failed)?;
         }
         self.decisions.set_mode(mode);
         self.announce_mode(mode);
@@ -606,14 +606,14 @@ impl Requests {
     /// Takes a mode that a tool has set: plan mode began, or a plan was approved. The approver keeps
     /// its mode, so that `dontAsk` still denies what needs approval.
     pub(crate) fn mode_changed(&mut self, mode: Mode) {
-        if mode != self.mode.session() {
-            self.announce_mode(RunMode::Session(mode));
+        if mode != self.mode {
+            self.announce_mode(mode);
         }
     }
 
-    fn announce_mode(&mut self, mode: RunMode) {
+    fn announce_mode(&mut self, mode: Mode) {
         for hooks in &self.hook_runners {
-            hooks.update_context(|context| context.permission_mode = Some(mode.session()));
+            hooks.update_context(|context| context.permission_mode = Some(mode));
         }
         if mode != self.mode {
             self.writer.print(&StatusLine {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::drive::{Drive, Progress};
-use super::mode::RunMode;
+use super::mode::parse_mode;
 use super::sent::HostMessage;
 use super::turn_record::TurnRecord;
 use crate::setup::print_notice;
@@ -124,7 +124,7 @@ impl Drive {
             changed.map_err(|(_, why)| invalid(why))?;
         }
         if let Some(mode) = text("mode")
-            && RunMode::parse(mode).is_ok_and(|mode| mode.session() != self.requests.mode.session())
+            && parse_mode(mode).is_ok_and(|mode| mode != self.requests.mode)
         {
             let changed = self.requests.set_mode(mode).await;
             changed.map_err(|(_, why)| invalid(why))?;

@@ -12,6 +12,7 @@ mod editor;
 mod enter;
 mod first_prompt;
 mod first_run;
+mod flags;
 mod guard;
 pub(crate) mod history;
 mod images;

@@ -327,7 +327,7 @@ fn everywhere(state: &mut State, action: Option<Action>) -> Option<Vec<Effect>> 
             let mode = match state.facts.mode {
                 Mode::Default => Mode::AcceptEdits,
                 Mode::AcceptEdits => Mode::Plan,
-                Mode::Plan | Mode::BypassPermissions => Mode::Default,
+                Mode::Plan | Mode::DontAsk | Mode::BypassPermissions => Mode::Default,
             };
             Some(if may_write(state) { vec![Effect::SetMode(mode)] } else { Vec::new() })
         }

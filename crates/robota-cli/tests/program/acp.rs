@@ -82,7 +82,7 @@ async fn sdk_08_acp_a_prompt_is_answered_in_pieces() {
     assert_eq!(seen["thought"], "Let me greet.");
     let modes = &seen["session"]["modes"];
     assert_eq!(modes["currentModeId"], "default");
-    assert_eq!(modes["availableModes"].as_array().unwrap().len(), 3, "no bypass unless allowed");
+    assert_eq!(modes["availableModes"].as_array().unwrap().len(), 4, "no bypass unless allowed");
     let options = seen["session"]["configOptions"].as_array().unwrap();
     let categories: Vec<_> = options.iter().map(|option| &option["category"]).collect();
     assert_eq!(categories, ["mode", "model", "thought_level"]);
@@ -429,7 +429,7 @@ async fn sdk_08_acp_a_session_can_be_continued_after_its_editor_vanished() {
 async fn sdk_08_acp_the_python_client_drives_it_too() {
     if let Some(Ran { seen, .. }) = python("talk", hello()).await {
         assert_eq!((&seen["end"], &seen["said"]), (&json!("end_turn"), &json!("Hello there.")));
-        assert_eq!(seen["modes"], json!(["plan", "default", "acceptEdits"]), "{seen}");
+        assert_eq!(seen["modes"], json!(["plan", "dontAsk", "default", "acceptEdits"]), "{seen}");
     }
     if let Some(Ran { seen, home, .. }) = python("permissions", touches()).await {
         assert_eq!(made(&home), ["allowed", "remembered"], "{seen}");

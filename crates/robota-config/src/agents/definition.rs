@@ -132,7 +132,7 @@ impl AgentDefinition {
         });
         let mode = fields.choice(
             "permissionMode",
-            "plan, default, acceptEdits or bypassPermissions",
+            "plan, default, dontAsk, acceptEdits or bypassPermissions",
             mode,
         );
         let memory = fields.choice("memory", "user, project or local", memory);

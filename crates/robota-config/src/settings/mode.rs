@@ -34,9 +34,10 @@ pub(super) fn key() -> KeyPath {
 fn looseness(mode: Mode) -> u8 {
     match mode {
         Mode::Plan => 0,
-        Mode::Default => 1,
-        Mode::AcceptEdits => 2,
-        Mode::BypassPermissions => 3,
+        Mode::DontAsk => 1,
+        Mode::Default => 2,
+        Mode::AcceptEdits => 3,
+        Mode::BypassPermissions => 4,
     }
 }
 
@@ -124,7 +125,9 @@ pub(crate) fn write_error(at: &KeyPath, value: &Value) -> Option<String> {
     match value.as_str() {
         Some("manual") => None,
         Some(name) => name.parse::<Mode>().err().map(|message| message.escape_debug().to_string()),
-        None => Some("expected one of plan, default, acceptEdits, bypassPermissions".to_owned()),
+        None => Some(
+            "expected one of plan, default, dontAsk, acceptEdits, bypassPermissions".to_owned(),
+        ),
     }
 }
 

@@ -201,4 +201,8 @@ impl Gate for EstimatingGate {
     fn set_mode(&self, mode: Mode) {
         self.inner.set_mode(mode);
     }
+
+    fn may_ask(&self) -> bool {
+        self.inner.may_ask()
+    }
 }

@@ -25,7 +25,7 @@ use super::approvals::AgentApprover;
 use super::hooks::hook_owner;
 use super::preload::Preloaded;
 use super::servers::AgentServers;
-use super::{AgentParts, AgentPermissions, ToolHooks, mode_of, prompt, tools};
+use super::{AgentParts, AgentPermissions, ToolHooks, agent_mode, prompt, tools};
 use crate::budget::BudgetGuard;
 use crate::context::{self, NestedContext};
 use crate::interactive::OpenSessions;
@@ -174,7 +174,7 @@ impl NewAgent {
         nested: Option<NestedContext>,
     ) -> Result<SessionBuilder, String> {
         let Self { parts, parent, job, definition, .. } = self;
-        let mode = mode_of(parent.mode, definition.permission_mode);
+        let mode = agent_mode(parent.mode, definition.permission_mode);
         let gate = PolicyGate::new(project.policy.clone(), project::paths());
         for rule in tools::denied_calls(definition) {
             gate.add_session_rule(List::Deny, &rule).map_err(|error| error.to_string())?;
@@ -324,7 +324,7 @@ impl NewAgent {
             model: &parts.model,
             tools,
             gate,
-            mode: mode_of(project.settings.permissions.mode, definition.permission_mode),
+            mode: agent_mode(project.settings.permissions.mode, definition.permission_mode),
             effort: self.own_effort().or_else(|| effort_of(&parts.model, &project.settings.values)),
             variables,
             transcript: Arc::new(SessionTranscript::new(

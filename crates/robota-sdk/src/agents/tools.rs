@@ -46,7 +46,7 @@ pub(crate) fn remove_partly_denied(tools: &mut Vec<Arc<dyn Tool>>, definition: &
 }
 
 /// Returns the denied calls of tools that the agent has: `Bash(git push *)`.
-pub(super) fn denied_calls(definition: &AgentDefinition) -> Vec<String> {
+pub(crate) fn denied_calls(definition: &AgentDefinition) -> Vec<String> {
     definition.disallowed_tools.iter().filter(|entry| entry.contains('(')).cloned().collect()
 }
 

@@ -26,7 +26,8 @@ use robota_tools::{
 };
 
 use super::builder::{InteractiveSessionBuilder, Selection};
-use super::{InteractiveSession, LoadedContext, OpenSessions, Shared};
+use super::mode_questions::ModeQuestions;
+use super::{InteractiveSession, LoadedContext, OpenSessions, Shared, main_agent};
 use crate::agents::{AgentCatalogue, AgentParts, AnswerAgents, EstimatingGate};
 use crate::budget::{Budget, BudgetGuard};
 use crate::commands::command_tools;
@@ -53,6 +54,10 @@ impl InteractiveSessionBuilder {
     /// session, tasks after it.
     pub(super) async fn build(mut self) -> Result<InteractiveSession, SdkError> {
         self.add_required();
+        let main = self.agents.main.take();
+        if let Some(agent) = &main {
+            self.run_as(agent)?;
+        }
         let project = self.project.clone();
         let places = project.places.clone();
         let mode = self.mode.unwrap_or(project.settings.permissions.mode);
@@ -121,6 +126,14 @@ impl InteractiveSessionBuilder {
         let place = self
             .place(&fences, supervisor.clone(), &environment)
             .session_variables(variables.clone());
+        let place = match &self.questions {
+            Some(inner) => place.question_handler(Arc::new(ModeQuestions {
+                inner: inner.clone(),
+                open: self.open.clone(),
+                session: selected.id().clone(),
+            })),
+            None => place,
+        };
         let gate = Arc::new(PolicyGate::new(project.policy.clone(), project::paths()));
         let choice = self.tool_choice(&fences);
         // Skills and hooks cannot use tools that the caller does not offer.
@@ -171,16 +184,20 @@ impl InteractiveSessionBuilder {
         let readers = Readers::default();
         let own_tools = GatedTools::new(own_tools, readers.clone());
         let mentions = MentionReader::new(project.clone(), own_tools.clone());
+        let own_hooks = OwnHooks {
+            runner: settings_hooks.clone(),
+            files: files.clone(),
+            on_notice: self.on_notice.clone(),
+        };
+        if let Some(agent) = &main {
+            main_agent::join(agent, &project, &own_hooks, &gate)?;
+        }
         let skills = SkillRunner::new(
             project.clone(),
             context.skills.clone(),
             own_tools,
             self.model.effort.clone().or_else(|| project.settings.values.effort_level.clone()),
-            OwnHooks {
-                runner: settings_hooks.clone(),
-                files: files.clone(),
-                on_notice: self.on_notice.clone(),
-            },
+            own_hooks,
         );
         // Without a memory the command is not offered: its description is part of every request.
         if !context.has_memory {

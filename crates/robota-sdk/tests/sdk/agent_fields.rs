@@ -267,3 +267,75 @@ async fn an_agent_that_runs_out_of_time_is_interrupted() {
     let done = session.submit("Go.").await.unwrap().result().await.unwrap();
     assert_eq!(done.response, "Done.", "{done:?}");
 }
+
+/// Returns options with which the conversation runs as an agent.
+fn main_agent(fields: serde_json::Value) -> AgentOptions {
+    let agent = serde_json::json!({"worker": fields}).to_string();
+    let (mut agents, report) = robota_config::agents::agents_from_json(&agent);
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+    AgentOptions { main: agents.pop(), ..AgentOptions::default() }
+}
+
+#[tokio::test]
+async fn sdk_14_a_conversation_runs_as_an_agent_with_what_its_definition_says() {
+    let write = "{tools: [{tool: Write, input: {file_path: a.txt, content: x}}]}";
+    let scene = Scene::new(&format!("- {write}\n- Done.\n"));
+    let options = main_agent(serde_json::json!({
+        "description": "Works", "prompt": "You work.", "tools": ["Read", "Write"],
+        "permissionMode": "plan", "effort": "high",
+        "hooks": {"UserPromptSubmit": [{"hooks": [
+            {"type": "command", "command": "cat > ../input.json"}]}]},
+    }));
+    // The project of the tests has a mode of the arguments.
+    let session = scene.builder().agents(options).open().await.unwrap();
+    assert_eq!(session.session().permissions().mode(), Mode::Plan);
+    session.submit("Go.").await.unwrap().result().await.unwrap();
+    assert!(!scene.path().join("project/a.txt").exists());
+    let request = scene.provider.requests().remove(0);
+    assert!(request.system.as_deref().unwrap().starts_with("You work."));
+    let tools: Vec<_> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert!(tools.contains(&"Write") && !tools.contains(&"Bash"), "{tools:?}");
+    let input = std::fs::read_to_string(scene.path().join("input.json")).unwrap();
+    let input: serde_json::Value = serde_json::from_str(&input).unwrap();
+    assert_eq!((&input["agent_type"], &input["prompt"]), (&"worker".into(), &"Go.".into()));
+}
+
+#[tokio::test]
+async fn sdk_14_an_agent_whose_fields_a_conversation_cannot_have_is_refused() {
+    for (field, value) in [
+        ("skills", serde_json::json!(["style"])),
+        ("memory", serde_json::json!("project")),
+        ("disallowedTools", serde_json::json!(["Bash"])),
+    ] {
+        let scene = Scene::new("- Never.\n");
+        let mut fields = serde_json::json!({"description": "Works", "prompt": "You work."});
+        fields[field] = value;
+        let opened = scene.builder().agents(main_agent(fields)).open().await;
+        let error = opened.err().unwrap().to_string();
+        assert!(error.contains("`worker`") && error.contains(field), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn sess_04_the_mode_dont_ask_denies_what_needs_approval_without_a_question() {
+    let write = "{tools: [{tool: Write, input: {file_path: a.txt, content: x}}]}";
+    let scene = Scene::new(&format!("- {write}\n- {{expect: {{last: dontAsk}}, text: Done.}}\n"));
+    let builder = scene.builder().mode(Mode::DontAsk).approvals(Approvals::Decide);
+    let session = builder.open().await.unwrap();
+    let result = session.submit("Go.").await.unwrap().result().await.unwrap();
+    assert_eq!(result.response, "Done.");
+    assert!(session.session().permissions().pending().is_empty());
+    assert!(!scene.path().join("project/a.txt").exists());
+    // A hook can still allow it.
+    let allow = r#"{"hookSpecificOutput": {"permissionDecision": "allow"}}"#;
+    let hook = serde_json::json!({"type": "command", "command": format!("echo '{allow}'")});
+    let scene = Scene::new(&format!("- {write}\n- Done.\n"));
+    scene.write(
+        "home/.robota/settings.json",
+        &serde_json::json!({"hooks": {"PreToolUse": [{"hooks": [hook]}]}}).to_string(),
+    );
+    let builder = scene.builder().mode(Mode::DontAsk).approvals(Approvals::Decide);
+    let session = builder.open().await.unwrap();
+    session.submit("Go.").await.unwrap().result().await.unwrap();
+    assert!(scene.path().join("project/a.txt").exists());
+}

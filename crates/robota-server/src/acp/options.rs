@@ -76,6 +76,7 @@ fn mode_name(mode: Mode) -> &'static str {
     match mode {
         Mode::Plan => "Plan",
         Mode::Default => "Ask",
+        Mode::DontAsk => "Don't ask",
         Mode::AcceptEdits => "Accept edits",
         Mode::BypassPermissions => "Allow everything",
     }
@@ -85,6 +86,7 @@ fn mode_description(mode: Mode) -> &'static str {
     match mode {
         Mode::Plan => "Reads only; changes and commands are denied",
         Mode::Default => "Asks before changes and commands",
+        Mode::DontAsk => "Denies changes and commands that need approval, without a question",
         Mode::AcceptEdits => "Changes files without a question; asks before commands",
         Mode::BypassPermissions => "Asks only where a rule demands it",
     }

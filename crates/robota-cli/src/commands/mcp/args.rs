@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use robota_config::McpScope;
 
-use crate::args::{McpServeArgs, SettingsArgs};
+use crate::args::{McpServeArgs, PlaceArgs};
 
 /// `robota mcp`
 #[derive(Debug, Args)]
@@ -100,7 +100,7 @@ pub(crate) struct AddArgs {
     pub(crate) header: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) settings: SettingsArgs,
+    pub(crate) settings: PlaceArgs,
 }
 
 /// `robota mcp add-json`
@@ -117,7 +117,7 @@ pub(crate) struct AddJsonArgs {
     pub(crate) scope: ScopeArg,
 
     #[command(flatten)]
-    pub(crate) settings: SettingsArgs,
+    pub(crate) settings: PlaceArgs,
 }
 
 /// `robota mcp approve`
@@ -131,7 +131,7 @@ pub(crate) struct ApproveArgs {
     pub(crate) hash: Option<String>,
 
     #[command(flatten)]
-    pub(crate) settings: SettingsArgs,
+    pub(crate) settings: PlaceArgs,
 }
 
 /// The name of a server.
@@ -141,7 +141,7 @@ pub(crate) struct NameArgs {
     pub(crate) name: String,
 
     #[command(flatten)]
-    pub(crate) settings: SettingsArgs,
+    pub(crate) settings: PlaceArgs,
 }
 
 /// `robota mcp get`
@@ -155,7 +155,7 @@ pub(crate) struct GetArgs {
     pub(crate) json: bool,
 
     #[command(flatten)]
-    pub(crate) settings: SettingsArgs,
+    pub(crate) settings: PlaceArgs,
 }
 
 /// `robota mcp list`
@@ -166,7 +166,7 @@ pub(crate) struct ListArgs {
     pub(crate) json: bool,
 
     #[command(flatten)]
-    pub(crate) settings: SettingsArgs,
+    pub(crate) settings: PlaceArgs,
 }
 
 /// `robota mcp login`
@@ -181,7 +181,7 @@ pub(crate) struct LoginArgs {
     pub(crate) paste: bool,
 
     #[command(flatten)]
-    pub(crate) settings: SettingsArgs,
+    pub(crate) settings: PlaceArgs,
 }
 
 /// `robota mcp remove`
@@ -195,7 +195,7 @@ pub(crate) struct RemoveArgs {
     pub(crate) scope: Option<ScopeArg>,
 
     #[command(flatten)]
-    pub(crate) settings: SettingsArgs,
+    pub(crate) settings: PlaceArgs,
 }
 
 /// `robota mcp test`
@@ -209,5 +209,5 @@ pub(crate) struct TestArgs {
     pub(crate) json: bool,
 
     #[command(flatten)]
-    pub(crate) settings: SettingsArgs,
+    pub(crate) settings: PlaceArgs,
 }

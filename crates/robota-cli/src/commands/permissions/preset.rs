@@ -5,7 +5,7 @@ use robota_config::{Layer, RuleList, SettingsWriter, TrustStore, rule_check};
 use robota_core::clock::SystemClock;
 use robota_policy::{Preset, presets};
 
-use crate::args::{PresetCommand, SettingsArgs};
+use crate::args::{PlaceArgs, PresetCommand};
 use crate::setup::Setup;
 use crate::{Exit, Usage, output};
 
@@ -43,7 +43,7 @@ fn show(preset: &Preset) {
 }
 
 /// Shows the rules, and writes them to the user's settings with `add`.
-fn add(preset: &Preset, yes: bool, settings: &SettingsArgs) -> anyhow::Result<Exit> {
+fn add(preset: &Preset, yes: bool, settings: &PlaceArgs) -> anyhow::Result<Exit> {
     show(preset);
     if !yes {
         output::line(&format!(

@@ -77,6 +77,6 @@ fn sdk_08_rules_that_forbid_and_removals_are_taken() {
     assert_eq!(kept.rules, ["Bash(git push)"]);
     let plan = json!([{"type": "setMode", "mode": "plan", "destination": "userSettings"}]);
     let kept = accepted(plan);
-    assert_eq!(kept.changes, [PermissionChange::SetMode(RunMode::Session(Mode::Plan))]);
+    assert_eq!(kept.changes, [PermissionChange::SetMode(Mode::Plan)]);
     assert!(kept.note.is_some(), "a mode is not saved");
 }

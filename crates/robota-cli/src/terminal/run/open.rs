@@ -10,7 +10,7 @@ use robota_core::permission::Mode;
 use robota_core::sandbox::SandboxLevel;
 use robota_sdk::{
     AgentOptions, BackgroundOptions, ClientHooks, InteractiveEvents, InteractiveSession, McpSetup,
-    Notice, SdkError, SelectedSession, store,
+    Notice, SdkError, SelectedSession, agent_mode, store,
 };
 use robota_session::{Approvals, Callbacks, SessionError, StartAt};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -19,15 +19,15 @@ use super::approver::AgentQuestions;
 use super::choices::UserQuestions;
 use super::prompts::Prompts;
 use super::status_line::{self, Measures};
-use super::{Mailbox, first_run, history, model, trust};
+use super::{Mailbox, first_run, flags, history, model, trust};
 use crate::agent_process::{self, ProcessOptions};
-use crate::args::PrintArgs;
-use crate::headless::{RunMode, RunOptions, SavedRules, session_choice};
+use crate::args::{PermissionPrompts, PrintArgs};
+use crate::headless::{RunOptions, SavedRules, session_choice};
 use crate::provider::NoProvider;
 use crate::setup::{self, Setup};
 use crate::telemetry::Telemetry;
 use crate::terminal::event::{Event, Opened};
-use crate::{Configuration, Usage, debug};
+use crate::{Configuration, Usage, debug, main_agent};
 
 /// An open session, or one that another process writes.
 pub(super) struct Opening {
@@ -48,6 +48,7 @@ pub(super) async fn open(
     answers: &mut UnboundedReceiver<bool>,
     telemetry: &mut Option<Telemetry>,
 ) -> anyhow::Result<Opening> {
+    flags::check(args)?;
     let options = RunOptions::from_args(args)?;
     let mut setup = load(args, &options, mailbox, answers).await?;
     let cwd = setup.places.cwd.clone();
@@ -66,12 +67,17 @@ pub(super) async fn open(
     if let Some(prompts) = &prompts {
         mailbox.send(Event::History(prompts.read()));
     }
+    let agent = main_agent::find(options.agent.as_deref(), &setup, options.agents.clone())?;
     let mut chosen = model::choose(args, &setup, None).await;
     if chosen.as_ref().is_err_and(is_first_run) && first_run::offer(args, mailbox).await {
         setup = load(args, &options, mailbox, answers).await?;
         chosen = model::choose(args, &setup, None).await;
     }
-    let chosen = chosen?;
+    let mut chosen = chosen?;
+    let model = agent.as_ref().and_then(|agent| main_agent::model(agent, &chosen.model));
+    if let Some(model) = model.filter(|_| args.model.is_none()) {
+        chosen = model::choose(args, &setup, Some(&model)).await?;
+    }
     if let Some(note) = chosen.betas_note(&setup) {
         mailbox.send(Event::Notice(Notice::Note(note)));
     }
@@ -83,10 +89,20 @@ pub(super) async fn open(
     let (id, resumed) = (selected.id().clone(), matches!(selected, SelectedSession::Resume(..)));
     let notices = mailbox.clone();
     let chosen = chosen.into_setup(args.effort.clone());
-    let mode = options.mode.map_or(setup.settings.permissions.mode, RunMode::session);
-    let questions = AgentQuestions { mailbox: mailbox.clone(), setup: setup.clone() };
+    let mode = options.mode.unwrap_or(setup.settings.permissions.mode);
+    let of_agent = agent.as_ref().and_then(|agent| agent.permission_mode);
+    // A mode of the arguments is stronger than that of the agent.
+    let mode = options.mode.unwrap_or_else(|| agent_mode(mode, of_agent));
+    let approvals = match args.permission_prompts {
+        PermissionPrompts::Host => Approvals::Handler(Arc::new(AgentQuestions {
+            mailbox: mailbox.clone(),
+            setup: setup.clone(),
+        })),
+        PermissionPrompts::None => Approvals::Deny,
+    };
     let agents = AgentOptions {
         tool: true,
+        main: agent.clone(),
         definitions: options.agents.clone(),
         program: ProcessOptions::of_run(args, &options)
             .and_then(|options| agent_process::program(options, &setup)),
@@ -106,7 +122,7 @@ pub(super) async fn open(
         .max_rounds(args.max_turns)
         .callbacks(Callbacks::new().on_event(observer))
         .budget(model::budget(&options))
-        .approvals(Approvals::Handler(Arc::new(questions)))
+        .approvals(approvals)
         .questions(Arc::new(choices.clone()))
         .agents(agents)
         .background(BackgroundOptions {
@@ -215,7 +231,7 @@ async fn load(
     answers: &mut UnboundedReceiver<bool>,
 ) -> anyhow::Result<Arc<Setup>> {
     let level = args.sandbox.map(SandboxLevel::from);
-    let mode: Option<Mode> = options.mode.map(RunMode::session);
+    let mode: Option<Mode> = options.mode;
     let load = || {
         let setup = Setup::load_for(&args.settings, mode, level, options.sources.clone())?;
         anyhow::Ok(setup.with_betas(&args.betas))

@@ -141,6 +141,7 @@ fn background_key(state: &State) -> Option<String> {
 pub(crate) fn mode(mode: Mode) -> (String, Role) {
     match mode {
         Mode::Default => ("ask".into(), Role::Dim),
+        Mode::DontAsk => ("don't ask".into(), Role::Accent),
         Mode::AcceptEdits => ("edits".into(), Role::Accent),
         Mode::Plan => ("plan".into(), Role::Accent),
         Mode::BypassPermissions => ("bypass".into(), Role::Bad),

@@ -14,7 +14,7 @@ impl SystemCommand for ModeCommand {
     fn info(&self) -> CommandInfo {
         MODES.iter().fold(
             CommandInfo::new("mode", "Shows or changes the permission mode")
-                .arguments("[plan|default|acceptEdits|bypassPermissions]"),
+                .arguments("[plan|default|dontAsk|acceptEdits|bypassPermissions]"),
             |info, (name, _, description)| info.subcommand(name, description),
         )
     }
@@ -39,9 +39,10 @@ impl SystemCommand for ModeCommand {
 }
 
 /// The modes, with their names and what they allow.
-const MODES: [(&str, Mode, &str); 4] = [
+const MODES: [(&str, Mode, &str); 5] = [
     ("plan", Mode::Plan, "Only reads"),
     ("default", Mode::Default, "Asks before everything but reading"),
+    ("dontAsk", Mode::DontAsk, "Denies what needs approval, without a question"),
     ("acceptEdits", Mode::AcceptEdits, "Edits files without asking"),
     ("bypassPermissions", Mode::BypassPermissions, "Asks only where a rule says so"),
 ];
