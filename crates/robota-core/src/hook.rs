@@ -21,6 +21,7 @@ mod observer;
 mod output;
 mod payload;
 mod runner;
+mod suggestions;
 
 pub use combined::CombinedHooks;
 pub use decide::EventDecision;

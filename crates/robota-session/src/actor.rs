@@ -16,7 +16,7 @@ use futures::FutureExt as _;
 use robota_core::close::RecoveryHint;
 use robota_core::driver::{Drive, Recorder};
 use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
-use robota_core::event::{Closed, Event, TurnEnd};
+use robota_core::event::{Closed, Event, Renamed, TurnEnd};
 use robota_core::hook::{EventDecision, HookData, HookEvent, Hooks as _, SessionSource};
 use robota_core::ids::{InputId, SessionId};
 use robota_core::journal::{JournalError, JournalStore, LostReason};
@@ -341,7 +341,12 @@ impl Actor {
             let data = HookData::SessionStart { source, model, session_title };
             // A panic of a hook must not end the session before it has begun.
             let report = AssertUnwindSafe(hooks.run_event(data)).catch_unwind().await;
-            if let Ok(EventDecision::Continue { context }) = report.map(|report| report.decision) {
+            let report = report.unwrap_or_default();
+            if let Some(name) = report.session_title {
+                // The session begins without the name if it cannot be recorded now.
+                let _ = self.append(vec![Renamed { name }.into()]).await;
+            }
+            if let EventDecision::Continue { context } = report.decision {
                 hooks.set_start_context(context);
             }
         }

@@ -144,17 +144,15 @@ impl ApprovalQueue {
     /// Lets hooks decide about a call, and notifies them if they leave it to the user.
     async fn ask_hooks(&self, question: &Question) -> Option<Answer> {
         if self.hooks.has_event(HookEvent::PermissionRequest) {
-            let data = HookData::permission_request(&question.call);
+            let data = HookData::permission_request(question);
             let answer = self.hooks.run_event(data).await.approval();
             if answer.is_some() {
                 return answer;
             }
         }
         if self.hooks.has_event(HookEvent::Notification) {
-            let data = HookData::Notification {
-                message: format!("Robota needs your permission to use {}", question.call.name),
-                notification_type: NotificationType::PermissionPrompt,
-            };
+            let message = format!("Robota needs your permission to use {}", question.call.name);
+            let data = HookData::notification(NotificationType::PermissionPrompt, message);
             let hooks = self.hooks.clone();
             // The user need not wait for it.
             drop(tokio::spawn(async move { hooks.run_event(data).await }));

@@ -25,7 +25,7 @@ impl Approver for HookApprover {
         if let Some(answer) = self.decisions.unasked(&question) {
             return answer;
         }
-        let report = self.hooks.run_event(HookData::permission_request(&question.call)).await;
+        let report = self.hooks.run_event(HookData::permission_request(&question)).await;
         report.approval().unwrap_or_else(|| Answer::Unanswered {
             reason: "it needs approval, and no hook of the host allowed it".to_owned(),
         })

@@ -257,6 +257,8 @@ impl Hooks for CombinedHooks {
             };
             all.stop = all.stop.or(report.stop);
             all.worktree_path = all.worktree_path.or(report.worktree_path);
+            all.session_title = all.session_title.or(report.session_title);
+            all.updated_permissions.extend(report.updated_permissions);
             all.notices.extend(report.notices);
             let stricter = |new: &HookPermission| {
                 all.permission.as_ref().is_none_or(|kept| new.verdict > kept.verdict)

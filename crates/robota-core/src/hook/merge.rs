@@ -21,6 +21,8 @@ impl HookOutput {
             all.block = all.block.or(output.block);
             all.permission = stricter(all.permission, output.permission);
             all.worktree_path = all.worktree_path.or(output.worktree_path);
+            all.session_title = all.session_title.or(output.session_title);
+            all.updated_permissions.extend(output.updated_permissions);
             contexts.extend(output.feedback.map(|reason| format!("{event} hook: {reason}")));
             contexts.extend(output.context);
             all.notices.extend(output.notices);

@@ -14,7 +14,7 @@ mod wire;
 
 use serde_json::{Map, Value};
 
-use super::{HookDefinition, HookEnd, HookEvent, HookExit, HookNotice};
+use super::{HookDefinition, HookEnd, HookEvent, HookExit, HookNotice, suggestions};
 use wire::{Action, Decision, Permission, RequestDecision, Wire};
 
 /// The runner reads at most this many bytes of a hook's standard output; longer JSON is a failure.
@@ -39,6 +39,10 @@ pub struct HookOutput {
     pub updated_input: Option<Map<String, Value>>,
     /// A result that replaces the result of the call.
     pub updated_output: Option<Value>,
+    /// Changes of the permissions that come with an allow.
+    pub updated_permissions: Vec<Value>,
+    /// The name that the session gets.
+    pub session_title: Option<String>,
     /// Text for the model.
     pub context: Option<String>,
     /// The path of the worktree that the hook created.
@@ -161,6 +165,7 @@ impl Reader {
         // Exit code 2 blocks: an allow in the same output contradicts it, and the stricter one
         // counts.
         self.output.permission = None;
+        self.output.updated_permissions.clear();
         self.output.elicitation = None;
         if self.output.block.is_none() && self.output.feedback.is_none() {
             let text = plain_text(&exit.stderr);
@@ -181,6 +186,7 @@ impl Reader {
                 if matches!(&self.output.permission, Some(it) if it.verdict == HookVerdict::Allow) {
                     self.output.permission = None;
                 }
+                self.output.updated_permissions.clear();
                 if matches!(self.output.elicitation, Some(HookElicitation::Accept(_))) {
                     self.output.elicitation = None;
                 }
@@ -219,7 +225,7 @@ impl Reader {
             }
             Some(Decision::Approve) | None => {}
         }
-        let RequestDecision { behavior, message, updated_input, interrupt } =
+        let RequestDecision { behavior, message, updated_input, updated_permissions, interrupt } =
             specific.decision.filter(|_| event == HookEvent::PermissionRequest).unwrap_or_default();
         let reason = message.or(specific.permission_decision_reason);
         let reason = reason.map(|reason| truncated(&reason));
@@ -243,6 +249,7 @@ impl Reader {
                 self.output.permission = Some(HookPermission { verdict, reason });
             }
             self.output.updated_input = updated_input.or(specific.updated_input);
+            self.update_permissions(updated_permissions);
         }
         if event.is_after_call() {
             self.output.updated_output =
@@ -250,6 +257,10 @@ impl Reader {
         }
         if event == HookEvent::WorktreeCreate {
             self.output.worktree_path = specific.worktree_path;
+        }
+        if matches!(event, HookEvent::SessionStart | HookEvent::UserPromptSubmit) {
+            let title = specific.session_title.map(|title| title.trim().to_owned());
+            self.output.session_title = title.filter(|it| !it.is_empty()).map(|it| truncated(&it));
         }
         if event.is_elicitation() {
             self.output.elicitation = specific.action.map(|action| match action {
@@ -260,6 +271,20 @@ impl Reader {
         }
         let context = specific.additional_context.filter(|text| !text.trim().is_empty());
         self.output.context = context.map(|text| truncated(&text));
+    }
+
+    /// Takes the rules that an answer allows with the call. Other changes are reported, not made.
+    fn update_permissions(&mut self, updates: Vec<Value>) {
+        let (rules, others): (Vec<_>, Vec<_>) = updates.into_iter().partition(suggestions::allows);
+        self.output.updated_permissions = rules;
+        for update in others {
+            let kind = update["type"].as_str().unwrap_or_default();
+            let kind: String = kind.chars().take(40).collect();
+            self.warn(&format!(
+                "`{}` in `updatedPermissions` has no effect: only `addRules` with `allow` has",
+                kind.escape_debug()
+            ));
+        }
     }
 
     /// Blocks, where the event can be blocked; the first reason is kept. Otherwise warns.

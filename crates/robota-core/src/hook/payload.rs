@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{HookEvent, HookInput};
+use super::{HookEvent, HookInput, suggestions};
+use crate::approve::Question;
 use crate::event::CompactionTrigger;
 use crate::message::{Block, ToolUse};
 use crate::permission::Mode;
@@ -172,7 +173,13 @@ pub enum HookData {
     /// A tool call was judged and not denied.
     PreToolUse { tool_name: String, tool_input: Value, tool_use_id: String },
     /// A tool call needs a user's approval.
-    PermissionRequest { tool_name: String, tool_input: Value, tool_use_id: String },
+    PermissionRequest {
+        tool_name: String,
+        tool_input: Value,
+        tool_use_id: String,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        permission_suggestions: Vec<Value>,
+    },
     /// A tool call succeeded. `tool_output` is `tool_response` as text.
     PostToolUse {
         tool_name: String,
@@ -194,7 +201,7 @@ pub enum HookData {
         duration_ms: Option<u64>,
     },
     /// The user is asked for something.
-    Notification { message: String, notification_type: NotificationType },
+    Notification { message: String, title: &'static str, notification_type: NotificationType },
     /// The program was started to prepare the project.
     Setup { trigger: SetupTrigger },
     /// A session starts or is resumed.
@@ -330,7 +337,7 @@ impl HookData {
             Self::Setup { trigger } => trigger.name(),
             Self::InstructionsLoaded { load_reason, .. } => load_reason,
             Self::SessionStart { source, .. } => source.name(),
-            Self::SessionEnd { reason } => reason,
+            Self::SessionEnd { reason } => end_reason(reason),
             Self::StopFailure { error, .. } => error,
             Self::PreCompact { trigger, .. } | Self::PostCompact { trigger, .. } => match trigger {
                 CompactionTrigger::Manual => "manual",
@@ -379,12 +386,24 @@ impl HookData {
 
     /// Returns the event of a call that needs approval.
     #[must_use]
-    pub fn permission_request(call: &ToolUse) -> Self {
+    pub fn permission_request(question: &Question) -> Self {
+        let call = &question.call;
         Self::PermissionRequest {
             tool_name: call.name.clone(),
             tool_input: call.input.json().cloned().unwrap_or_default(),
             tool_use_id: call.public_id().to_owned(),
+            permission_suggestions: suggestions::of_rules(&question.rules),
         }
+    }
+
+    /// Returns the event of a notification with its usual title.
+    #[must_use]
+    pub fn notification(notification_type: NotificationType, message: String) -> Self {
+        let title = match notification_type {
+            NotificationType::PermissionPrompt => "Permission needed",
+            NotificationType::IdlePrompt => "Waiting for your input",
+        };
+        Self::Notification { message, title, notification_type }
     }
 
     /// Returns the event of a call that ran: it succeeded, or it failed. A command that ended with
@@ -427,6 +446,9 @@ impl HookData {
             Self::StopFailure { .. } => &[("error", "reason")],
             _ => &[],
         };
+        if let Self::SessionEnd { reason } = self {
+            fields.insert("reason".to_owned(), end_reason(reason).into());
+        }
         for (name, second) in also {
             if let Some(value) = fields.get(*name).cloned() {
                 fields.insert((*second).to_owned(), value);
@@ -434,6 +456,13 @@ impl HookData {
         }
         Value::Object(fields)
     }
+}
+
+/// Returns the reason of the end of a session that scripts know: a program that embeds the crate may
+/// name any.
+fn end_reason(reason: &str) -> &'static str {
+    const KNOWN: [&str; 4] = ["clear", "resume", "logout", "prompt_input_exit"];
+    KNOWN.into_iter().find(|known| *known == reason).unwrap_or("other")
 }
 
 /// Plain data always serialises. If it did not, the hook would receive fewer fields.

@@ -14,7 +14,7 @@ use super::{
     EventDecision, HookAnswer, HookCondition, HookContext, HookData, HookDefinition,
     HookElicitation, HookEnd, HookEvent, HookExecutor, HookExit, HookGroup, HookInput, HookKind,
     HookNotice, HookObserver, HookOutput, HookPermission, HookPoint, HookReply, HookTranscript,
-    HookVerdict, Hooks, InvalidMatcher, Matcher, ObservedHook,
+    HookVerdict, Hooks, InvalidMatcher, Matcher, ObservedHook, suggestions,
 };
 use crate::approve::Answer;
 use crate::paths::Paths;
@@ -52,6 +52,7 @@ pub struct HookRunner {
     observer: Option<Arc<dyn HookObserver>>,
     timeout: Option<Duration>,
     show: Arc<Show>,
+    on_title: Arc<dyn Fn(String) + Send + Sync>,
     problems: Vec<InvalidMatcher>,
 }
 
@@ -165,6 +166,10 @@ pub struct EventReport {
     pub permission: Option<HookPermission>,
     /// The arguments that PermissionRequest hooks give the call.
     pub updated_input: Option<Map<String, Value>>,
+    /// The permission rules that PermissionRequest hooks allow together with the call.
+    pub updated_permissions: Vec<Value>,
+    /// The name that SessionStart hooks give the session.
+    pub session_title: Option<String>,
     /// What Elicitation and ElicitationResult hooks answer to the question, unless they block it.
     pub elicitation: Option<HookElicitation>,
     /// Warnings and messages that clients show to the user.
@@ -185,9 +190,10 @@ impl EventReport {
         let HookPermission { verdict: HookVerdict::Allow, reason: note } = self.permission? else {
             return None;
         };
-        Some(match self.updated_input {
-            Some(input) => Answer::AllowChanged { input: Value::Object(input), note },
-            None => Answer::Allow { note },
+        Some(match (self.updated_input, suggestions::accepted(&self.updated_permissions)) {
+            (Some(input), _) => Answer::AllowChanged { input: Value::Object(input), note },
+            (None, Some((scope, rules))) => Answer::Remember { scope, rules, note },
+            (None, None) => Answer::Allow { note },
         })
     }
 }
@@ -206,6 +212,7 @@ impl HookRunner {
             observer: None,
             timeout: None,
             show: Arc::new(|_| {}),
+            on_title: Arc::new(|_| {}),
             problems: Vec::new(),
         }
     }
@@ -348,6 +355,13 @@ impl HookRunner {
         self
     }
 
+    /// Sets what receives the name that UserPromptSubmit hooks give the session.
+    #[must_use]
+    pub fn on_title(mut self, rename: impl Fn(String) + Send + Sync + 'static) -> Self {
+        self.on_title = Arc::new(rename);
+        self
+    }
+
     /// Returns the invalid matchers.
     #[must_use]
     pub fn problems(&self) -> &[InvalidMatcher] {
@@ -370,6 +384,9 @@ impl HookRunner {
         let data = HookData::from(&input);
         let mut output = self.run_matching(&data).await;
         let notices = std::mem::take(&mut output.notices);
+        if let Some(title) = output.session_title.take() {
+            (self.on_title)(title);
+        }
         let (context, stop) = match input.point() {
             // The decisions of these two points contain their context themselves.
             HookPoint::UserPromptSubmit => (None, None),
@@ -401,6 +418,8 @@ impl HookRunner {
             worktree_path: output.worktree_path.take(),
             permission: output.permission.take(),
             updated_input: output.updated_input.take(),
+            updated_permissions: std::mem::take(&mut output.updated_permissions),
+            session_title: output.session_title.take(),
             elicitation: output.elicitation.take(),
             decision: output.into_event(event),
         }

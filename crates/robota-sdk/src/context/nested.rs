@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use robota_config::instructions::Instructions;
+use robota_config::instructions::{InstructionFile, Instructions};
 use robota_config::shown;
 use robota_config::skills::{ListingCaps, Skills};
 use robota_core::driver::Observer;
@@ -22,11 +22,25 @@ pub(crate) struct NestedContexts {
     instructions: Arc<Instructions>,
     skills: Arc<Mutex<Skills>>,
     made: Arc<Mutex<HashMap<SessionId, Weak<Sources>>>>,
+    /// Receives the files that are loaded. Sessions exist only after the contexts.
+    report: Report,
 }
+
+/// Runs the hooks about a file with instructions that a session loaded.
+type Report = Arc<OnceLock<Box<dyn Fn(&SessionId, &InstructionFile) + Send + Sync>>>;
 
 impl NestedContexts {
     pub(super) fn new(instructions: Instructions, skills: Arc<Mutex<Skills>>) -> Self {
-        Self { instructions: Arc::new(instructions), skills, made: Arc::default() }
+        let (made, report) = Default::default();
+        Self { instructions: Arc::new(instructions), skills, made, report }
+    }
+
+    /// Sets what is called with every file with instructions that a session loads later.
+    pub(crate) fn on_load(
+        &self,
+        report: impl Fn(&SessionId, &InstructionFile) + Send + Sync + 'static,
+    ) {
+        let _ = self.report.set(Box::new(report));
     }
 
     /// Returns the context of a session. All values for one session share what it was given.
@@ -39,6 +53,7 @@ impl NestedContexts {
             instructions: self.instructions.clone(),
             skills: Some(self.skills.clone()),
             given: Mutex::default(),
+            report: Some((session.clone(), self.report.clone())),
         }));
         made.retain(|_, sources| sources.strong_count() > 0);
         made.insert(session.clone(), Arc::downgrade(&new.0));
@@ -57,6 +72,8 @@ struct Sources {
     /// None in an agent, which has no tool for skills.
     skills: Option<Arc<Mutex<Skills>>>,
     given: Mutex<Option<Given>>,
+    /// None in an agent, which has no hooks of this event.
+    report: Option<(SessionId, Report)>,
 }
 
 /// What a conversation was given.
@@ -69,7 +86,8 @@ impl NestedContext {
     /// Returns the context of one conversation without skills.
     pub(crate) fn of_agent(instructions: Instructions) -> Self {
         let instructions = Arc::new(instructions);
-        Self(Arc::new(Sources { instructions, skills: None, given: Mutex::default() }))
+        let given = Mutex::default();
+        Self(Arc::new(Sources { instructions, skills: None, given, report: None }))
     }
 
     /// Forgets what the conversation was given when an event removes messages from it, or brings
@@ -97,6 +115,11 @@ impl NestedContext {
             skills: BTreeSet::new(),
         });
         let files = given.instructions.on_access(path);
+        if let Some((session, report)) = &sources.report
+            && let Some(report) = report.get()
+        {
+            files.iter().for_each(|file| report(session, file));
+        }
         let mut parts: Vec<_> = files
             .iter()
             .map(|file| format!("Instructions from {}:\n{}", shown(&file.path), file.text.trim()))

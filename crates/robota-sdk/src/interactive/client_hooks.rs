@@ -57,10 +57,10 @@ impl<'a> ClientHooks<'a> {
     /// Runs the Notification hooks about a user who has not sent the next prompt (`idle_prompt`). Only a
     /// client knows whether its user is there; it calls this once after a turn.
     pub async fn notify_idle(&self) {
-        let data = HookData::Notification {
-            message: "Robota is waiting for your input".to_owned(),
-            notification_type: NotificationType::IdlePrompt,
-        };
+        let data = HookData::notification(
+            NotificationType::IdlePrompt,
+            "Robota is waiting for your input".to_owned(),
+        );
         self.0.session().config().run_hooks(data).await;
     }
 }

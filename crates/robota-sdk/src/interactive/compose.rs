@@ -26,6 +26,7 @@ use robota_tools::{
 };
 
 use super::builder::{InteractiveSessionBuilder, Selection};
+use super::loaded::report_nested;
 use super::mode_questions::ModeQuestions;
 use super::{InteractiveSession, LoadedContext, OpenSessions, Shared, main_agent};
 use crate::agents::{AgentCatalogue, AgentParts, AnswerAgents, EstimatingGate};
@@ -161,14 +162,22 @@ impl InteractiveSessionBuilder {
             on_usage,
             files: files.clone(),
         };
-        let settings_hooks = Arc::new(settings_hooks::runner(
+        let (sessions, titled) = (self.open.clone(), selected.id().clone());
+        let rename = move |title: String| {
+            if let Some(session) = sessions.get(&titled) {
+                // The prompt does not wait for it.
+                drop(tokio::spawn(async move { session.session().rename(title).await }));
+            }
+        };
+        let settings_hooks = settings_hooks::runner(
             parts,
             move |notice| {
                 let text = format!("{} hook: {}", notice.event.name(), notice.text);
                 on_notice(Notice::Note(text));
             },
             &mut notices,
-        ));
+        );
+        let settings_hooks = Arc::new(settings_hooks.on_title(rename));
         notices.into_iter().for_each(|notice| (self.on_notice)(notice));
         let mut hooks = std::mem::take(&mut self.first_hooks);
         let mut agent_hooks = hooks.clone();
@@ -294,6 +303,7 @@ impl InteractiveSessionBuilder {
             )?
             .crash_cleanup(crash_cleanup.clone());
         builder = hooks.into_iter().fold(builder, SessionBuilder::hooks);
+        let loaded_files = context.nested.clone();
         let (observed, nested, managers) =
             (context.nested.clone(), context.nested, runtime.clone());
         builder = builder
@@ -344,6 +354,12 @@ impl InteractiveSessionBuilder {
             running.map(|it| it.session().clone()).collect()
         });
         let counted = budget.clone();
+        let (sessions, of_files) = (open.clone(), places.clone());
+        loaded_files.on_load(move |id, file| {
+            if let Some(session) = sessions.get(id) {
+                report_nested(&session, file, &of_files);
+            }
+        });
         let interactive = InteractiveSession::new(Shared {
             tasks: runtime.new.take(session.id()),
             runtime: Some(runtime),

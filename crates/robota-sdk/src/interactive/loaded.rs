@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use robota_config::instructions::{InstructionFile, InstructionKind};
 use robota_config::{Places, ReadCounts};
 use robota_core::hook::HookData;
 
@@ -46,6 +47,27 @@ impl InteractiveSession {
                 self.session().config().run_hooks(data).await;
             }
         }
+    }
+}
+
+/// Runs the hooks about a file of a subfolder, or a rule for some files, which a session loaded because
+/// it used a file there. The call that used it does not wait for them.
+pub(super) fn report_nested(session: &InteractiveSession, file: &InstructionFile, places: &Places) {
+    let data = HookData::InstructionsLoaded {
+        file_path: file.path.display().to_string(),
+        memory_type: memory_type(&file.path, places),
+        load_reason: match file.kind {
+            InstructionKind::Rule => "path_glob_match",
+            InstructionKind::Import => "include",
+            InstructionKind::Agents | InstructionKind::Claude | InstructionKind::Local => {
+                "nested_traversal"
+            }
+        },
+    };
+    let session = session.session().clone();
+    // From a thread that reads files.
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        drop(runtime.spawn(async move { session.config().run_hooks(data).await }));
     }
 }
 

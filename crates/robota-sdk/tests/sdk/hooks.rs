@@ -261,3 +261,36 @@ async fn sdk_21_the_command_hooks_lists_those_of_plugins_used_skills_and_agents(
         "{after}"
     );
 }
+
+#[tokio::test]
+async fn core_22_hooks_name_the_session_and_see_nested_instructions() {
+    let read = "{tools: [{tool: Read, input: {file_path: sub/a.txt}}]}";
+    let scene = Scene::new(&format!("- {read}\n- done\n- again\n"));
+    scene.write("project/sub/a.txt", "a\n");
+    scene.write("project/sub/CLAUDE.md", "Be brief.\n");
+    let name = |title: &str| {
+        let output = json!({"hookSpecificOutput": {"sessionTitle": title}});
+        json!([{"hooks": [{"type": "command", "command": format!("echo '{output}'")}]}])
+    };
+    let loaded = json!([{"matcher": "nested_traversal",
+        "hooks": [{"type": "command", "command": "cat > ../loaded.tmp && mv ../loaded.tmp ../loaded"}]}]);
+    let hooks = json!({"SessionStart": name("First"), "UserPromptSubmit": name("Second"),
+        "InstructionsLoaded": loaded});
+    settings(&scene, &json!({ "hooks": hooks }));
+    let session = scene.open().await;
+    assert_eq!(session.name().await.unwrap().as_deref(), Some("First"));
+    session.submit("Go.").await.unwrap().result().await.unwrap();
+    while session.name().await.unwrap().as_deref() != Some("Second") {
+        tokio::task::yield_now().await;
+    }
+    let file = scene.path().join("loaded");
+    while !file.exists() {
+        tokio::task::yield_now().await;
+    }
+    let loaded: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    assert!(loaded["file_path"].as_str().unwrap().ends_with("sub/CLAUDE.md"), "{loaded}");
+    assert_eq!(
+        (&loaded["memory_type"], &loaded["load_reason"]),
+        (&json!("Project"), &json!("nested_traversal"))
+    );
+}

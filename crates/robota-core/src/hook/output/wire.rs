@@ -38,6 +38,7 @@ pub(super) struct Specific {
     pub(super) updated_mcp_tool_output: Option<Value>,
     pub(super) additional_context: Option<String>,
     pub(super) worktree_path: Option<String>,
+    pub(super) session_title: Option<String>,
     /// The answer to a question of an MCP server.
     pub(super) action: Option<Action>,
     pub(super) content: Option<Map<String, Value>>,
@@ -58,6 +59,7 @@ pub(super) struct RequestDecision {
     pub(super) behavior: Option<Permission>,
     pub(super) message: Option<String>,
     pub(super) updated_input: Option<Map<String, Value>>,
+    pub(super) updated_permissions: Vec<Value>,
     /// Whether a denial ends the turn.
     pub(super) interrupt: bool,
 }

@@ -31,6 +31,7 @@ fn samples() -> Vec<(HookData, Value, &'static str)> {
                 tool_name: text("Bash"),
                 tool_input: json!({"command": "ls"}),
                 tool_use_id: text("c"),
+                permission_suggestions: Vec::new(),
             },
             json!({"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "c"}),
             "Bash",
@@ -62,11 +63,9 @@ fn samples() -> Vec<(HookData, Value, &'static str)> {
             "Bash",
         ),
         (
-            HookData::Notification {
-                message: text("Robota waits"),
-                notification_type: NotificationType::IdlePrompt,
-            },
-            json!({"message": "Robota waits", "notification_type": "idle_prompt"}),
+            HookData::notification(NotificationType::IdlePrompt, text("Robota waits")),
+            json!({"message": "Robota waits", "title": "Waiting for your input",
+                   "notification_type": "idle_prompt"}),
             "idle_prompt",
         ),
         (
@@ -298,6 +297,14 @@ fn core_22_points_of_a_turn_are_sent_as_events() {
         let data = HookData::from(&input);
         assert_eq!(data.event(), HookEvent::from(input.point()));
         assert_eq!(data.to_json(&context())[field], value);
+    }
+}
+
+#[test]
+fn core_22_the_end_of_a_session_has_a_reason_that_scripts_know() {
+    for (reason, sent) in [("prompt_input_exit", "prompt_input_exit"), ("interrupted", "other")] {
+        let data = HookData::SessionEnd { reason: reason.to_owned() };
+        assert_eq!((data.target(), &data.to_json(&context())["reason"]), (sent, &json!(sent)));
     }
 }
 

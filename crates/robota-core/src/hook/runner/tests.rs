@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::*;
+use crate::approve::{Question, Scope};
 use crate::hook::{PostToolDecision, PreToolDecision, PromptDecision, SessionSource, StopDecision};
 use crate::message::{Block, ToolInput, ToolUse};
-use crate::permission::Verdict;
+use crate::permission::{Class, Verdict};
 use crate::tool::ToolOutcome;
 
 /// Plays hooks: the command says how it ends, as `code:stdout:stderr`.
@@ -495,14 +496,79 @@ async fn core_22_a_hook_that_is_turned_off_does_not_run() {
     assert_eq!(executor.runs.load(Ordering::SeqCst), 2);
 }
 
+/// A question about a call with two rules that the answer could save.
+fn question() -> Question {
+    Question {
+        call: ToolUse::new("c".into(), "id", "Bash", ToolInput::Json(json!({}))),
+        class: Class::Execute,
+        reason: "it runs a command".to_owned(),
+        rules: vec!["Bash(ls *)".to_owned(), "Read".to_owned()],
+        metadata: Map::new(),
+        agent: None,
+    }
+}
+
+#[tokio::test]
+async fn core_22_hooks_get_the_rules_of_a_question_and_may_accept_them() {
+    let data = HookData::permission_request(&question());
+    let sent = data.to_json(&HookContext::new("s", "/work"))["permission_suggestions"].clone();
+    let rules = json!([{"toolName": "Bash", "ruleContent": "ls *"}, {"toolName": "Read"}]);
+    let add = json!({"type": "addRules", "rules": rules, "behavior": "allow",
+        "destination": "localSettings"});
+    assert_eq!(sent, json!([add]));
+    let set_mode = json!({"type": "setMode", "mode": "acceptEdits", "destination": "session"});
+    let mut for_session = add.clone();
+    for_session["destination"] = json!("session");
+    for (updates, behavior, scope, warnings) in [
+        (json!([add]), "allow", Some(Scope::Always), 0),
+        (json!([for_session, set_mode]), "allow", Some(Scope::Session), 1),
+        (json!([set_mode]), "allow", None, 1),
+        (json!([]), "allow", None, 0),
+    ] {
+        let decision = json!({"behavior": behavior, "updatedPermissions": updates});
+        let output = json!({"hookSpecificOutput": {"decision": decision}});
+        let (runner, _) = runner();
+        let runner = runner.groups(
+            HookEvent::PermissionRequest,
+            [group("", &json!([played(&format!("0~{output}"))]))],
+        );
+        let report = runner.run_event(data.clone()).await;
+        assert_eq!(report.notices.len(), warnings, "{report:?}");
+        let rules = vec!["Bash(ls *)".to_owned(), "Read".to_owned()];
+        let expected = match scope {
+            Some(scope) => Answer::Remember { scope, rules, note: None },
+            None => Answer::Allow { note: None },
+        };
+        assert_eq!(report.approval(), Some(expected));
+    }
+}
+
+#[tokio::test]
+async fn core_22_hooks_name_the_session() {
+    let output = json!({"hookSpecificOutput": {"sessionTitle": " Fix the parser "}});
+    let hooks = || [group("", &json!([played(&format!("0~{output}"))]))];
+    let (runner, _) = runner();
+    let (sender, mut titles) = tokio::sync::mpsc::unbounded_channel();
+    let runner = runner
+        .groups(HookEvent::SessionStart, hooks())
+        .groups(HookEvent::UserPromptSubmit, hooks())
+        .on_title(move |title| drop(sender.send(title)));
+    let start =
+        HookData::SessionStart { source: SessionSource::Startup, model: None, session_title: None };
+    let report = runner.run_event(start).await;
+    assert_eq!(report.session_title.as_deref(), Some("Fix the parser"));
+    runner.run(HookInput::UserPromptSubmit { content: vec![Block::text("Hi")] }).await;
+    assert_eq!(titles.recv().await.unwrap(), "Fix the parser");
+    assert!(titles.is_empty());
+}
+
 #[tokio::test]
 async fn core_22_hooks_answer_the_question_about_a_call() {
     let answer = async |output: &str| {
         let (runner, _) = runner();
         let runner =
             runner.groups(HookEvent::PermissionRequest, [group("Bash", &json!([played(output)]))]);
-        let call = ToolUse::new("c".into(), "id", "Bash", ToolInput::Json(json!({})));
-        runner.run_event(HookData::permission_request(&call)).await.approval()
+        runner.run_event(HookData::permission_request(&question())).await.approval()
     };
     let decided = async |decision: Value| {
         let specific = json!({"hookEventName": "PermissionRequest", "decision": decision});
