@@ -25,6 +25,8 @@ struct Sessions {
     store: Arc<MemoryStore>,
     /// Whether opening fails.
     fails: bool,
+    /// The session that was opened last.
+    last: Arc<Mutex<Option<Session>>>,
 }
 
 #[async_trait]
@@ -35,7 +37,9 @@ impl AgentSessions for Sessions {
         }
         let builder = Session::builder(self.provider.clone(), "some-model");
         let session = builder.create(self.store.clone(), Some(job.session.clone())).await;
-        Ok(AgentSession { session: session.unwrap() })
+        let session = session.unwrap();
+        *self.last.lock().unwrap() = Some(session.clone());
+        Ok(AgentSession { session })
     }
 }
 
@@ -71,12 +75,15 @@ struct Stage {
     store: Arc<MemoryStore>,
     hooks: Arc<Hooks>,
     manager: TaskManager,
+    last: Arc<Mutex<Option<Session>>>,
 }
 
 async fn stage(script: &str, fails: bool, hangs: bool) -> Stage {
     let provider = Arc::new(ScriptedProvider::new(Script::from_yaml(script).unwrap()));
     let store = Arc::new(MemoryStore::new());
-    let sessions = Sessions { provider: provider.clone(), store: store.clone(), fails };
+    let last = Arc::new(Mutex::default());
+    let sessions =
+        Sessions { provider: provider.clone(), store: store.clone(), fails, last: last.clone() };
     let hooks =
         Hooks { stops: Mutex::default(), reached: Notify::new(), go: Semaphore::new(0), hangs };
     let hooks = Arc::new(hooks);
@@ -84,7 +91,7 @@ async fn stage(script: &str, fails: bool, hangs: bool) -> Stage {
     let options = TaskManagerOptions { agents: 1, ..TaskManagerOptions::default() };
     let manager = TaskManager::new(options, [Arc::new(agents) as Arc<dyn TaskRunner>]);
     manager.attach(Arc::new(NoJournal), Tasks::default()).await;
-    Stage { provider, store, hooks, manager }
+    Stage { provider, store, hooks, manager, last }
 }
 
 impl Stage {
@@ -122,6 +129,21 @@ async fn run_04_a_follow_up_during_the_hooks_of_the_end_is_answered() {
     assert_eq!(stage.stops(), ["First.", "Second."]);
     // After the end a follow-up is an error, and not lost.
     assert!(stage.manager.send(&task, "More?").is_err());
+}
+
+#[tokio::test]
+async fn run_04_a_follow_up_whose_turn_cannot_start_is_in_the_reason_of_the_end() {
+    let stage = stage("- First.\n- Second.\n", false, false).await;
+    let task = stage.start("Look.").await;
+    stage.hooks.reached.notified().await;
+    stage.manager.send(&task, "And the tests?").unwrap();
+    let session = stage.last.lock().unwrap().take().unwrap();
+    session.shutdown("gone").await.unwrap();
+    stage.hooks.go.add_permits(2);
+    let state = stage.manager.wait(&task).await.unwrap();
+    assert_eq!(state.status, TaskStatus::Failed);
+    let error = state.error.unwrap().message;
+    assert!(error.contains("did not read the last follow-up: And the tests?"), "{error}");
 }
 
 #[tokio::test]

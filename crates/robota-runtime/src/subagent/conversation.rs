@@ -19,6 +19,9 @@ use crate::task::{TaskInputs, TaskJob, TaskReporter};
 // The answer is in the journal of the parent and in the context of its model.
 const MAX_ANSWER: usize = 64 * 1024;
 
+/// How many characters of the follow-ups that an agent did not read are in the reason of its end.
+const MAX_UNREAD: usize = 1_000;
+
 /// How long hooks of an agent may still run after it was cancelled.
 // Both kinds of hooks and the close of the session have to fit into the time after which the manager
 // drops the task.
@@ -93,8 +96,15 @@ pub(super) async fn run_agent(
         }
     };
     let mut continued = 0;
-    let end = loop {
+    // The follow-ups that are in the prompt.
+    let mut sent: Vec<String> = Vec::new();
+    let mut end = loop {
+        let turns = progress.turns;
         let end = conversation.turn(prompt, &mut task, &mut progress, reporter).await;
+        if progress.turns == turns {
+            // The turn could not start.
+            task.inputs.put_back(std::mem::take(&mut sent));
+        }
         let completed = end.status == TaskStatus::Completed;
         // Follow-ups that came with the last answer; hooks see the answer to them.
         let mut waiting = if completed { task.inputs.take() } else { Vec::new() };
@@ -106,6 +116,7 @@ pub(super) async fn run_agent(
             if let Some(reason) = reason.filter(|_| continued < MAX_CONTINUED) {
                 continued += 1;
                 prompt = reason;
+                sent.clear();
                 continue;
             }
             waiting = task.inputs.take_or_close();
@@ -114,10 +125,25 @@ pub(super) async fn run_agent(
             }
         }
         prompt = waiting.join("\n\n");
+        sent = waiting;
     };
     task.inputs.close();
+    report_unread(task.inputs.take(), &mut end, reporter);
     conversation.close(end.status.name()).await;
     TaskFinished { usage: progress.usage, ..end }
+}
+
+/// Reports the follow-ups that the agent did not read: their senders were told that it would.
+fn report_unread(unread: Vec<String>, end: &mut TaskFinished, reporter: &TaskReporter) {
+    if unread.is_empty() {
+        return;
+    }
+    let unread: String = unread.join("\n\n").chars().take(MAX_UNREAD).collect();
+    let text = format!("it did not read the last follow-up: {unread}");
+    reporter.text(&format!("\n[{text}]\n"));
+    if let Some(error) = &mut end.error {
+        error.message = format!("{}; {text}", error.message);
+    }
 }
 
 /// Runs the hooks of the end of a turn. Returns why the agent must continue, which counts only if it
@@ -178,7 +204,13 @@ pub(super) async fn follow(
                         None => break,
                     },
                     Some(text) = inputs.recv() => {
-                        waiting.push(session.send_with(text, Delivery::NextRound).await?);
+                        match session.send_with(text.clone(), Delivery::NextRound).await {
+                            Ok(input) => waiting.push(input),
+                            Err(error) => {
+                                inputs.put_back([text]);
+                                return Err(error);
+                            }
+                        }
                     }
                     () = cancel.cancelled(), if !cancelled => {
                         cancelled = true;

@@ -24,6 +24,8 @@ pub(super) struct AgentProgress {
     /// Whether the log ends within a line.
     in_line: bool,
     pub(super) usage: Vec<TaskUsage>,
+    /// How many turns have started.
+    pub(super) turns: u64,
 }
 
 impl AgentProgress {
@@ -38,7 +40,10 @@ impl AgentProgress {
             reporter.agent_event(envelope.clone());
         }
         match &envelope.event {
-            Event::TurnStarted(data) => self.model.clone_from(&data.model),
+            Event::TurnStarted(data) => {
+                self.turns += 1;
+                self.model.clone_from(&data.model);
+            }
             Event::TextChunk(data) => {
                 self.in_line = !data.text.ends_with('\n');
                 reporter.text(&data.text);
