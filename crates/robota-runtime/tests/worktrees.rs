@@ -525,6 +525,33 @@ async fn run_05_the_worktree_of_an_agent_that_is_dropped_is_reported_and_unlocke
 }
 
 #[tokio::test]
+async fn run_05_a_worktree_that_a_hook_removed_is_not_reported_as_kept() {
+    let repository = repository().await;
+    let made = tempfile::tempdir().unwrap();
+    let instead = Some(made.path().to_owned());
+    let hooks = Arc::new(RecordingHooks { instead, ..RecordingHooks::default() });
+    let agents =
+        WorktreeAgents::new(Arc::new(Writer), repository.worktrees.clone(), repository.path())
+            .hooks(hooks.clone());
+    let manager =
+        TaskManager::new(TaskManagerOptions::default(), [Arc::new(agents) as Arc<dyn TaskRunner>]);
+    manager.attach(Arc::new(NoJournal), Tasks::default()).await;
+    let isolation = Isolation::Worktree;
+    let work = AgentWork { prompt: "hang".to_owned(), isolation, ..AgentWork::default() };
+    let task = manager.spawn(TaskRequest::new(TaskWork::Agent(Box::new(work)), "work")).await;
+    let task = task.unwrap();
+    while manager.get(&task).unwrap().worktree.is_none() {
+        tokio::task::yield_now().await;
+    }
+    // The manager gives up, and drops the agent.
+    tokio::time::pause();
+    let state = manager.cancel(&task).await.unwrap();
+    assert_eq!((state.status, state.worktree), (TaskStatus::Cancelled, None));
+    let told = hooks.told.lock().unwrap().clone();
+    assert_eq!(told[1], format!("removed {}", made.path().display()));
+}
+
+#[tokio::test]
 async fn run_05_hooks_are_told_of_worktrees_and_can_refuse_or_make_them() {
     let repository = repository().await;
     let told = |hooks: &RecordingHooks| hooks.told.lock().unwrap().clone();

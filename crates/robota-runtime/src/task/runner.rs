@@ -7,7 +7,7 @@ use robota_core::event::Envelope;
 use robota_core::ids::{CallId, GroupId, Ids, TaskId};
 use robota_core::task::{
     TaskChange, TaskError, TaskErrorCategory, TaskFinished, TaskKind, TaskMode, TaskPlace,
-    TaskQuestion, TaskSpawned, TaskUsage,
+    TaskQuestion, TaskSpawned, TaskUsage, TaskWorktree,
 };
 use robota_exec::Stdin;
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -172,6 +172,8 @@ pub(super) enum TaskReport {
     AgentEvent(Arc<Envelope>),
     /// What the model calls of the task used so far.
     Usage(Vec<TaskUsage>),
+    /// The worktree of the task is being removed or kept, also if the runner is dropped meanwhile.
+    Settling(oneshot::Receiver<Option<TaskWorktree>>),
 }
 
 /// Text that was reported and is not logged yet.
@@ -278,6 +280,14 @@ impl TaskReporter {
     /// before it returns the end.
     pub fn used(&self, usage: Vec<TaskUsage>) {
         let _ = self.reports.send(TaskReport::Usage(usage));
+    }
+
+    /// Reports that the worktree of the task is being removed or kept, which goes on if the runner is dropped.
+    /// Returns the sender of the worktree that was kept.
+    pub(crate) fn settling(&self) -> oneshot::Sender<Option<TaskWorktree>> {
+        let (settled, settling) = oneshot::channel();
+        let _ = self.reports.send(TaskReport::Settling(settling));
+        settled
     }
 
     fn send(&self, change: TaskChange) {

@@ -6,8 +6,9 @@ use std::time::Duration;
 use robota_core::ids::{CallId, TaskId};
 use robota_core::task::{
     TaskChange, TaskError, TaskErrorCategory, TaskFinished, TaskPlace, TaskStatus, TaskUsage,
-    TimeoutReason,
+    TaskWorktree, TimeoutReason,
 };
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +21,10 @@ use super::runner::{PendingText, TaskJob, TaskReport, TaskReporter, TaskRunner, 
 // Longer than the time between SIGTERM and SIGKILL of a command, so that a runner can report how
 // its process ended.
 const GRACE: Duration = Duration::from_secs(15);
+
+/// How long the end of a dropped task waits for the worktree that is being removed or kept.
+// Git may have to compare all files of a large repository.
+const SETTLING: Duration = Duration::from_secs(60);
 
 /// A task that waits for its slot.
 pub(super) struct Start {
@@ -41,6 +46,8 @@ struct Watched {
     watchdog: Watchdog,
     /// What its model calls used so far.
     usage: Vec<TaskUsage>,
+    /// Tells which worktree was kept; none while nothing decides about it.
+    settling: Option<oneshot::Receiver<Option<TaskWorktree>>>,
 }
 
 pub(super) async fn supervise(
@@ -52,8 +59,8 @@ pub(super) async fn supervise(
     let Start { runner, limits, call, work, inputs } = start;
     begin(&manager, &task).await;
     let (reporter, text, mut reports) = TaskReporter::new();
-    let mut watched =
-        Watched { watchdog: Watchdog::new(limits, Instant::now()), usage: Vec::new() };
+    let watchdog = Watchdog::new(limits, Instant::now());
+    let mut watched = Watched { watchdog, usage: Vec::new(), settling: None };
     // Not a child of `cancel`: the manager first notes why the task ends, and then cancels it.
     let job_cancel = CancellationToken::new();
     let ids = manager.options.ids.clone();
@@ -98,20 +105,30 @@ pub(super) async fn supervise(
         observe(&manager, &task, &mut watched, report).await;
     }
     take_text(&manager, &task, &mut watched.watchdog, &text).await;
-    let dropped = |text: String| {
-        // What the runner would have returned: what it used, and its worktree, which exists until the
-        // runner says that it was removed.
-        let worktree = manager.lock().tasks.tasks.get(&task).and_then(|it| it.worktree.clone());
-        let usage = watched.usage.clone();
-        let error = TaskError::new(TaskErrorCategory::Crash, text);
-        TaskFinished { worktree, usage, ..TaskFinished::failed(error) }
-    };
     let end = match ended {
         Some(Ok(end)) => end,
-        Some(Err(error)) => dropped(format!("it crashed: {error}")),
-        None => dropped("it did not end after it was cancelled, and was dropped".to_owned()),
+        Some(Err(error)) => dropped(&manager, &task, watched, format!("it crashed: {error}")).await,
+        None => {
+            let text = "it did not end after it was cancelled, and was dropped".to_owned();
+            dropped(&manager, &task, watched, text).await
+        }
     };
     manager.finish(&task, with_cause(end, ending)).await;
+}
+
+/// Returns what a runner that was dropped would have returned: what the task used, and its worktree.
+async fn dropped(manager: &Inner, task: &TaskId, watched: Watched, text: String) -> TaskFinished {
+    // It exists until the runner says that it was removed.
+    let known = manager.lock().tasks.tasks.get(task).and_then(|it| it.worktree.clone());
+    let worktree = match watched.settling {
+        Some(settling) => match tokio::time::timeout(SETTLING, settling).await {
+            Ok(Ok(kept)) => kept,
+            _ => known,
+        },
+        None => known,
+    };
+    let error = TaskError::new(TaskErrorCategory::Crash, text);
+    TaskFinished { worktree, usage: watched.usage, ..TaskFinished::failed(error) }
 }
 
 /// Records that the task runs, and creates its log.
@@ -147,6 +164,10 @@ async fn observe(manager: &Inner, task: &TaskId, watched: &mut Watched, report: 
         TaskReport::AgentEvent(envelope) => {
             watchdog.active(now);
             manager.publish(TaskEvent::Agent { task: task.clone(), envelope });
+            return;
+        }
+        TaskReport::Settling(settling) => {
+            watched.settling = Some(settling);
             return;
         }
         TaskReport::Usage(usage) => {

@@ -132,6 +132,7 @@ impl Place {
 /// the worktree is kept and unlocked: it can be looked at and removed, though this process still runs.
 struct HeldWorktree {
     agents: WorktreeAgents,
+    reporter: TaskReporter,
     place: Option<Place>,
 }
 
@@ -142,8 +143,14 @@ impl HeldWorktree {
         let described = place.described();
         // In a task of its own: in a large repository git may need more time than a cancelled task has,
         // and a removal that has begun must not stop in the middle.
-        let settled = tokio::spawn(async move { agents.settle(&place).await }).await;
-        settled.unwrap_or_else(|error| Some((described, vec![error.to_string()])))
+        let told = self.reporter.settling();
+        let settling = tokio::spawn(async move {
+            let settled = agents.settle(&place).await;
+            // Nobody listens unless the runner was dropped.
+            let _ = told.send(settled.as_ref().map(|(kept, _)| kept.clone()));
+            settled
+        });
+        settling.await.unwrap_or_else(|error| Some((described, vec![error.to_string()])))
     }
 }
 
@@ -152,10 +159,15 @@ impl Drop for HeldWorktree {
         let Some(place) = self.place.take() else { return };
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let agents = self.agents.clone();
+        let settled = matches!(place, Place::OfHook(_)).then(|| self.reporter.settling());
         drop(runtime.spawn(async move {
-            match place {
-                Place::Git(worktree) => agents.worktrees.unlock(&worktree).await,
-                Place::OfHook(_) => drop(agents.settle(&place).await),
+            match (&place, settled) {
+                (Place::OfHook(_), Some(settled)) => {
+                    let kept = agents.settle(&place).await.map(|(kept, _)| kept);
+                    let _ = settled.send(kept);
+                }
+                (Place::Git(worktree), _) => agents.worktrees.unlock(worktree).await,
+                (Place::OfHook(_), None) => {}
             }
         }));
     }
@@ -187,7 +199,8 @@ impl TaskRunner for WorktreeAgents {
         if let TaskWork::Agent(work) = &mut job.work {
             work.cwd = Some(place.cwd());
         }
-        let held = HeldWorktree { agents: self.clone(), place: Some(place) };
+        let held =
+            HeldWorktree { agents: self.clone(), reporter: reporter.clone(), place: Some(place) };
         // A panic must not leave the worktree behind.
         let ran = AssertUnwindSafe(self.inner.run(job, reporter.clone())).catch_unwind().await;
         let mut end = ran.unwrap_or_else(|_| {
