@@ -32,7 +32,7 @@ pub enum FileError {
         path: PathBuf,
     },
     /// The file is a PDF file.
-    #[error("{} is a PDF file, which is not shown; the command `pdftotext{range} -layout FILE -` prints its text", path.display())]
+    #[error("{} is a PDF file, which is not shown in this way; the command `pdftotext{range} -layout FILE -` prints its text", path.display())]
     Pdf {
         /// The path as it was given.
         path: PathBuf,

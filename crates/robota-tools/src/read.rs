@@ -1,9 +1,8 @@
-//! Read: returns numbered lines of a text file, or an image.
+//! Read: returns numbered lines of a text file, an image, or a short PDF file.
 
-use std::fs::File;
-use std::io::{self, Read as _, Seek as _};
 use std::sync::Arc;
 
+use robota_core::blob::Blobs;
 use robota_core::ids::CallId;
 use robota_core::message::{Image, ResultBlock};
 use robota_core::permission::Class;
@@ -16,14 +15,14 @@ use crate::arguments::{EarlyOutcome, HiddenArguments, parse, resolve, schema_of,
 use crate::blocking::blocking;
 use crate::error::FileError;
 use crate::file::{
-    DEFAULT_LINES, ImageFile, Range, ResolvedPath, Window, open_file, read_image, read_open,
-    read_text,
+    DEFAULT_LINES, ImageFile, PdfFile, Range, ResolvedPath, Window, is_pdf, open_file, read_image,
+    read_open, read_pdf, read_text,
 };
 use crate::tool_workspace::ToolWorkspace;
 
 const DESCRIPTION: &str = "Reads a text file and returns its lines, each with its number and a \
     tab before it. Returns up to 2000 lines from the start; use offset and limit for other parts \
-    of a long file. Shows images (PNG, JPEG, GIF, WebP). Read a file before you change it.";
+    of a long file. Shows images (PNG, JPEG, GIF, WebP) and short PDF files. Read a file before you change it.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -36,13 +35,13 @@ struct Input {
     /// How many lines to read.
     #[serde(default, deserialize_with = "whole_number")]
     limit: Option<u64>,
-    /// Pages of a PDF file, such as `1-5`. PDF files are not shown; the error says how to read the
+    /// Pages of a PDF file, such as `1-5`. Only whole files are shown; the error says how to read the
     /// pages.
     #[serde(default)]
     pages: Option<String>,
 }
 
-/// The tool Read: returns lines of a text file, or an image.
+/// The tool Read: returns lines of a text file, an image, or a PDF file.
 pub struct Read {
     spec: Arc<ToolSpec>,
     hidden: HiddenArguments,
@@ -52,6 +51,7 @@ pub struct Read {
 enum Content {
     Text(Window),
     Image(ImageFile),
+    Pdf(PdfFile),
 }
 
 impl Read {
@@ -97,6 +97,7 @@ impl Read {
                 }
             }
             Content::Image(image) => self.image(&image).await,
+            Content::Pdf(pdf) => self.pdf(&pdf).await,
         };
         Ok(outcome.with_metadata("file_path", input.file_path))
     }
@@ -108,15 +109,37 @@ impl Read {
             let text = format!("{text}[images cannot be shown in this session]\n");
             return ToolOutcome::ok(text).with_metadata("media_type", kind);
         };
-        match blobs.put(&file.bytes).await {
-            Ok(blob) => {
-                let image = Image { blob, media_type: kind.to_owned(), extra: Map::new() };
-                let mut outcome = ToolOutcome::ok(text).with_metadata("media_type", kind);
-                outcome.content.push(ResultBlock::Image(image));
-                outcome
-            }
-            Err(error) => ToolOutcome::failed("io", format!("the image cannot be stored: {error}")),
+        attach(&**blobs, (text, kind), &file.bytes).await
+    }
+
+    async fn pdf(&self, file: &PdfFile) -> ToolOutcome {
+        let (pages, bytes) = (file.pages, file.bytes.len());
+        // Not every service takes documents.
+        let text = format!(
+            "[PDF file: {pages} pages, {bytes} bytes; if it is not shown, the command \
+             `pdftotext -layout FILE -` prints its text]\n"
+        );
+        match &self.workspace.blobs {
+            Some(blobs) => attach(&**blobs, (text, "application/pdf"), &file.bytes).await,
+            None => ToolOutcome::ok(text),
         }
+    }
+}
+
+/// Returns an outcome with a file that models see.
+async fn attach(
+    blobs: &dyn Blobs,
+    (text, kind): (String, &'static str),
+    bytes: &[u8],
+) -> ToolOutcome {
+    match blobs.put(bytes).await {
+        Ok(blob) => {
+            let image = Image { blob, media_type: kind.to_owned(), extra: Map::new() };
+            let mut outcome = ToolOutcome::ok(text).with_metadata("media_type", kind);
+            outcome.content.push(ResultBlock::Image(image));
+            outcome
+        }
+        Err(error) => ToolOutcome::failed("io", format!("the file cannot be stored: {error}")),
     }
 }
 
@@ -136,6 +159,12 @@ fn read_content(
         return Ok(Content::Image(image));
     }
     if is_pdf(&mut file).map_err(FileError::io("read", &path.given))? {
+        if pages.is_none()
+            && workspace.blobs.is_some()
+            && let Some(pdf) = read_pdf(&mut file).map_err(FileError::io("read", &path.given))?
+        {
+            return Ok(Content::Pdf(pdf));
+        }
         let range = pages.map(page_options).unwrap_or_default();
         return Err(FileError::Pdf { path: path.given.clone(), range });
     }
@@ -147,15 +176,6 @@ fn read_content(
         Some(text) => Ok(Content::Text(read_text(text, &path.given, &metadata, range)?)),
         None => Ok(Content::Text(window)),
     }
-}
-
-/// Returns whether a file is a PDF file. Its position is 0 again.
-fn is_pdf(file: &mut File) -> io::Result<bool> {
-    const START: &[u8] = b"%PDF-";
-    let mut start = Vec::with_capacity(START.len());
-    file.by_ref().take(START.len() as u64).read_to_end(&mut start)?;
-    file.rewind()?;
-    Ok(start == START)
 }
 
 /// Returns the options of `pdftotext` for pages such as `3`, `1-5` or `10-`; none if the text is

@@ -183,6 +183,13 @@ impl FinishedCall<'_> {
         });
         if let Some(image) = image {
             let bytes = self.blobs.get(&image.blob).unwrap_or_default();
+            if image.media_type == "application/pdf" {
+                return json!({"type": "pdf", "file": {
+                    "filePath": self.file_path(),
+                    "base64": STANDARD.encode(bytes),
+                    "originalSize": image.blob.bytes,
+                }});
+            }
             return json!({"type": "image", "file": {
                 "base64": STANDARD.encode(bytes),
                 "type": image.media_type,

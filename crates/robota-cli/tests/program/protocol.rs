@@ -142,6 +142,32 @@ async fn sdk_08_images_of_the_host_and_of_files_reach_the_model_and_the_host() {
 }
 
 #[tokio::test]
+async fn sdk_08_a_short_pdf_file_that_is_read_reaches_the_model_and_the_host() {
+    let bytes = "%PDF-1.4\n1 0 obj <</Type /Page>> endobj\n%%EOF\n";
+    let pdf = STANDARD.encode(bytes);
+    let home = Home::new();
+    home.write("project/a.pdf", bytes);
+    let read = Reply::new().tool("Read", json!({"file_path": "a.pdf"}));
+    let mock = MockServer::start(Scenario::reply(read).then("Seen.")).await.unwrap();
+    let input = format!("{}\n", user(&json!("read")));
+    let (printed, code) = with_mock(&home, &mock, &[], &input).await;
+    assert_eq!(code, Some(0), "{printed:?}");
+    let is_document = |result: &Value| {
+        let block = result["content"].as_array().unwrap().last().unwrap();
+        let source = (&block["source"]["media_type"], &block["source"]["data"]);
+        assert_eq!(
+            (&block["type"], source),
+            (&json!("document"), (&json!("application/pdf"), &json!(pdf)))
+        );
+    };
+    is_document(&mock.calls()[1].json["messages"][2]["content"][0]);
+    let result = printed.iter().find(|line| line["type"] == "user").unwrap();
+    is_document(&result["message"]["content"][0]);
+    let output = &result["tool_use_result"];
+    assert_eq!((&output["type"], &output["file"]["base64"]), (&json!("pdf"), &json!(pdf)));
+}
+
+#[tokio::test]
 async fn sdk_08_documents_of_the_host_reach_every_service() {
     let pdf = STANDARD.encode("%PDF-1.4 pages");
     let source = |kind: &str, media_type: &str, data: &str| json!({"type": kind, "media_type": media_type, "data": data});

@@ -365,11 +365,12 @@ impl Projection {
                 match block {
                     ResultBlock::Text(text) if text.text.is_empty() => {}
                     ResultBlock::Text(text) => content.push(tool_call::output(&text.text)),
-                    ResultBlock::Image(image) => {
+                    ResultBlock::Image(image) if image.media_type.starts_with("image/") => {
                         let content_block = self.image(image).await;
                         content.push(ToolCallContent::Content { content: content_block });
                     }
-                    ResultBlock::Unknown(_) => {}
+                    // The text names a document.
+                    ResultBlock::Image(_) | ResultBlock::Unknown(_) => {}
                 }
             }
         }

@@ -223,7 +223,9 @@ impl ToolSession {
         for block in &result.content {
             match block {
                 ResultBlock::Text(text) => content.push(ServedContent::Text(text.text.clone())),
-                ResultBlock::Image(image) if image.blob.bytes <= MAX_IMAGE => {
+                ResultBlock::Image(image)
+                    if image.blob.bytes <= MAX_IMAGE && image.media_type.starts_with("image/") =>
+                {
                     let blobs = self.session.session().journal().blobs();
                     if let Ok(Some(bytes)) = blobs.get(&image.blob).await {
                         let (data, media_type) = (STANDARD.encode(bytes), image.media_type.clone());

@@ -118,6 +118,20 @@ async fn images_are_shown_if_there_is_a_blob_store() {
 }
 
 #[tokio::test]
+async fn a_short_pdf_file_is_shown_as_a_document() {
+    let dir = tempfile::tempdir().unwrap();
+    let bytes = b"%PDF-1.4\n1 0 obj <</Type /Page>> endobj\n%%EOF\n";
+    std::fs::write(dir.path().join("a.pdf"), bytes).unwrap();
+    let read = Read::new(&workspace_in(dir.path()).blobs(Arc::new(NoBlobs)));
+    let outcome = run(&read, json!({"file_path": "a.pdf"})).await;
+    assert!(outcome.text().starts_with("[PDF file: 1 pages, "), "{}", outcome.text());
+    let Some(ResultBlock::Image(image)) = outcome.content.last() else { panic!("{outcome:?}") };
+    assert_eq!((image.media_type.as_str(), &image.blob), ("application/pdf", &BlobRef::of(bytes)));
+    let outcome = run(&read, json!({"file_path": "a.pdf", "pages": "1"})).await;
+    assert_eq!(outcome.error_code.as_deref(), Some("binary_file"));
+}
+
+#[tokio::test]
 async fn other_encodings_are_decoded_and_named() {
     let dir = tempfile::tempdir().unwrap();
     let read = Read::new(&workspace_in(dir.path()));
