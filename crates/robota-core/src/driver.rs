@@ -233,7 +233,8 @@ impl Drive {
         };
         self.ports.tools = tools;
         let events = tool_events(&self.ports.tools, recorder);
-        self.turn.set_tools(self.ports.tools.callable_names(), offered_sha256(&self.ports.tools));
+        let (names, awaited) = (self.ports.tools.callable_names(), self.ports.tools.awaited());
+        self.turn.set_tools(names, awaited, offered_sha256(&self.ports.tools));
         if events.is_empty() { Ok(()) } else { self.append(recorder, events).await }
     }
 
@@ -409,6 +410,7 @@ async fn announce(
         assumed_limits: config.turn.has_assumed_limits(),
         hooks: hook_points(ports),
         tools: ports.tools.callable_names(),
+        awaited: ports.tools.awaited(),
         ..TurnFacts::default()
     };
     let mut events: Vec<Event> = Vec::new();

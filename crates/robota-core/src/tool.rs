@@ -156,8 +156,23 @@ pub trait Tool: Send + Sync {
         true
     }
 
+    /// Returns tools that do not exist yet and may soon, such as those of a server that is starting. A call of
+    /// one is answered with the reason instead of as a mistake.
+    fn awaited(&self) -> Vec<AwaitedTools> {
+        Vec::new()
+    }
+
     /// Runs the call. A failure is an outcome, not an error; a panic becomes a failed outcome.
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome;
+}
+
+/// Tools that do not exist yet and may soon.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AwaitedTools {
+    /// How their names begin.
+    pub prefix: String,
+    /// Why they cannot be called yet and what to do, for the model.
+    pub reason: String,
 }
 
 /// Tools that come and go while a session runs, such as those of MCP servers. A session asks for them

@@ -51,6 +51,7 @@ use crate::message::{Block, Cause, Message};
 use crate::provider::StopReason;
 use crate::state::{OpenTurn, State};
 use crate::streaming::StreamingAnswer;
+use crate::tool::AwaitedTools;
 use crate::usage::Usage;
 
 /// The key of an input's metadata with the text that the user typed, if the content was made from it.
@@ -369,9 +370,16 @@ impl Turn {
         self.phase == Phase::Preparing
     }
 
-    /// Sets the tools of the next model call: all names, sorted, and the hash of the offered ones.
-    pub fn set_tools(&mut self, names: Vec<String>, sha256: Option<String>) {
+    /// Sets the tools of the next model call: all names, sorted, those that may exist soon, and the hash of the
+    /// offered ones.
+    pub fn set_tools(
+        &mut self,
+        names: Vec<String>,
+        awaited: Vec<AwaitedTools>,
+        sha256: Option<String>,
+    ) {
         self.facts.tools = names;
+        self.facts.awaited = awaited;
         self.facts.tools_sha256 = sha256;
     }
 

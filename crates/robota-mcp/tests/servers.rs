@@ -162,6 +162,10 @@ async fn servers_that_are_not_known_start_after_the_first_request() {
     assert!(starts("always").await);
     assert_eq!(status("fake"), ServerStatus::Pending);
     assert!(offered(&tools).contains(&TOOL_SEARCH.to_owned()), "the model can wait for them");
+    let awaited = tool(&tools, TOOL_SEARCH).awaited();
+    let prefixes: Vec<_> = awaited.iter().map(|it| it.prefix.as_str()).collect();
+    assert_eq!(prefixes, ["mcp__fake__", "mcp__always__"]);
+    assert!(awaited[0].reason.contains(TOOL_SEARCH), "{awaited:?}");
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(starts("fake").await);
 }

@@ -16,7 +16,8 @@ use robota_core::ids::CallId;
 use robota_core::message::ResultBlock;
 use robota_core::redact::Redactor;
 use robota_core::tool::{
-    InvalidInput, OutputStore, OutputWriter, Progress, Tool, ToolContext, ToolOutcome, ToolSpec,
+    AwaitedTools, InvalidInput, OutputStore, OutputWriter, Progress, Tool, ToolContext,
+    ToolOutcome, ToolSpec,
 };
 use serde_json::Value;
 
@@ -84,6 +85,10 @@ impl Tool for SessionTool {
 
     fn offered(&self) -> bool {
         self.inner.offered()
+    }
+
+    fn awaited(&self) -> Vec<AwaitedTools> {
+        self.inner.awaited()
     }
 
     async fn run(&self, input: Value, mut context: ToolContext) -> ToolOutcome {

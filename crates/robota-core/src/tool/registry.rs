@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use sha2::{Digest as _, Sha256};
 
 use super::shared::shared_list;
-use super::{Tool, ToolSpec};
+use super::{AwaitedTools, Tool, ToolSpec};
 
 /// Finds tools by name. The list that a model is offered is sorted, so that the same tools always
 /// produce the same request.
@@ -62,6 +62,12 @@ impl ToolSet {
         names.sort();
         names.dedup();
         names
+    }
+
+    /// Returns the tools that do not exist yet and may soon.
+    #[must_use]
+    pub fn awaited(&self) -> Vec<AwaitedTools> {
+        self.tools.values().flat_map(|tool| tool.awaited()).collect()
     }
 
     /// Iterates over the tools, sorted by name.

@@ -6,6 +6,7 @@ use crate::catalogue::{Catalogue, DEFAULT_CONTEXT_WINDOW, DEFAULT_MAX_OUTPUT};
 use crate::context::{COMPACT, ContextEstimate};
 use crate::hook::HookPoint;
 use crate::provider::{ModelLimits, RetryPolicy};
+use crate::tool::AwaitedTools;
 
 /// An agent in memory ends a turn after this many rounds. Sessions have none by default.
 pub const DEFAULT_MAX_ROUNDS: u32 = 10;
@@ -162,6 +163,9 @@ pub struct TurnFacts {
     pub hooks: HookPoints,
     /// The names of the registered tools, sorted.
     pub tools: Vec<String>,
+    /// Tools that do not exist yet and may soon.
+    #[serde(default)]
+    pub awaited: Vec<AwaitedTools>,
     /// SHA-256 of the offered tools; `None` if there are none.
     pub tools_sha256: Option<String>,
     /// SHA-256 of the system prompt; `None` if there is none.

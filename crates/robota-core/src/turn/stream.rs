@@ -260,7 +260,15 @@ impl Turn {
         let mut unknown = Vec::new();
         for at in 0..self.calls.len() {
             let tool_use = &self.calls[at].tool_use;
-            let outcome = if !self.knows_tool(&tool_use.name) {
+            let awaited =
+                || self.facts.awaited.iter().find(|it| tool_use.name.starts_with(&it.prefix));
+            let outcome = if !self.knows_tool(&tool_use.name)
+                && let Some(awaited) = awaited()
+            {
+                // No mistake of the model.
+                let reason = format!("Error: nothing was run. {}", awaited.reason);
+                ToolOutcome::not_run("tool_starting", reason)
+            } else if !self.knows_tool(&tool_use.name) {
                 unknown.push(tool_use.name.clone());
                 unknown_tool(&tool_use.name, &self.facts.tools)
             } else if let ToolInput::Unparsed(unparsed) = &tool_use.input {

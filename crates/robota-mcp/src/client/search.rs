@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use robota_core::permission::Class;
-use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{AwaitedTools, Tool, ToolContext, ToolOutcome, ToolSpec};
 use serde_json::{Value, json};
 
 use super::server::ServerStatus;
 use super::session_tools::{Found, Named, SessionTools, TOOL_SEARCH};
+use crate::names::server_part;
 
 /// How many tools a search finds by default.
 const DEFAULT_RESULTS: usize = 5;
@@ -97,6 +98,21 @@ fn description(tools: &SessionTools, all: &[Named]) -> String {
 impl Tool for ToolSearch {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn awaited(&self) -> Vec<AwaitedTools> {
+        let servers = self.tools.servers().all();
+        let starting = servers.iter().filter(|server| server.is_starting());
+        let tools = starting.map(|server| AwaitedTools {
+            prefix: format!("mcp__{}__", server_part(server.name())),
+            reason: format!(
+                "The MCP server `{}` is still starting, and its tools are not known yet. Call {TOOL_SEARCH} \
+                 with the query `select:` and the name of the tool: it waits for the server. Then call \
+                 the tool.",
+                server.name()
+            ),
+        });
+        tools.collect()
     }
 
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {

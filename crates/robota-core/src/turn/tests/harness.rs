@@ -20,7 +20,7 @@ use crate::message::{Block, Cause, Message, ToolInput, ToolUse};
 use crate::permission::{Class, Verdict};
 use crate::provider::{Delta, ProviderError, RetryPolicy, StopReason};
 use crate::state::State;
-use crate::tool::ToolOutcome;
+use crate::tool::{AwaitedTools, ToolOutcome};
 use crate::turn::{
     AtLimit, Effect, Env, HookPoints, Input, JudgeResult, ModelCall, Target, ToolConcurrency, Turn,
     TurnFacts, TurnInput, TurnReport, TurnRules,
@@ -93,6 +93,7 @@ pub(super) struct TurnConfig {
     pub(super) max_repeats: u32,
     pub(super) hooks: HookPoints,
     pub(super) tools: Vec<String>,
+    pub(super) awaited: Vec<AwaitedTools>,
     pub(super) tools_sha256: Option<String>,
     pub(super) prompt_sha256: Option<String>,
 }
@@ -116,6 +117,7 @@ impl TurnConfig {
             assumed_limits: self.assumed_limits,
             hooks: self.hooks.clone(),
             tools: self.tools.clone(),
+            awaited: self.awaited.clone(),
             tools_sha256: self.tools_sha256.clone(),
             prompt_sha256: self.prompt_sha256.clone(),
         };
@@ -128,6 +130,7 @@ pub(super) fn config() -> TurnConfig {
     let tools = ["bash", "edit", "grep", "read"].map(str::to_owned).to_vec();
     let rules = TurnRules::new("model-1");
     TurnConfig {
+        awaited: Vec::new(),
         max_rounds: rules.max_rounds,
         at_limit: rules.at_limit,
         context_window: rules.context_window,

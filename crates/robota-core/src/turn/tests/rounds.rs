@@ -10,7 +10,7 @@ use crate::ids::CountingIds;
 use crate::message::{Cause, Message, MessageState, ToolInput};
 use crate::permission::Verdict;
 use crate::provider::{Delta, LeftOut, ProviderError, StopReason};
-use crate::tool::ToolOutcome;
+use crate::tool::{AwaitedTools, ToolOutcome};
 use crate::turn::{AtLimit, FALLBACK, SKIPPED_RESULT};
 
 /// One round: the model asks for a read, which runs.
@@ -346,6 +346,25 @@ fn core_11_calls_of_a_failed_answer_get_results_before_the_error() {
     assert_eq!(run.results()[0], ("read".to_owned(), "contents".to_owned()));
     assert!(run.results()[1].1.contains("not executed"));
     assert!(run.last_message().text().contains("refused"));
+}
+
+#[test]
+fn core_16_a_call_of_a_tool_that_is_awaited_is_no_mistake() {
+    let reason = "The server is starting; wait for it.".to_owned();
+    let awaited = AwaitedTools { prefix: "mcp__docs__".to_owned(), reason };
+    let mut run = Run::new(TurnConfig { awaited: vec![awaited], ..config() });
+    // More often than a model may call tools that do not exist.
+    for number in 0..6 {
+        run.call(&format!("call_{number}"), "mcp__docs__find", json!({"at": number}));
+        run.end();
+        let result = run.last_message().tool_results().next().unwrap().clone();
+        assert_eq!(result.metadata["error_code"], "tool_starting");
+        let (_, text) = run.results().last().unwrap().clone();
+        assert!(text.contains("wait for it"), "{text}");
+    }
+    run.answer("I see");
+    assert_ended(&run);
+    assert_eq!(run.report().end, TurnEnd::Complete);
 }
 
 #[test]
