@@ -18,7 +18,7 @@ use crate::args::{ServeArgs, SettingsArgs};
 use crate::headless::SavedRules;
 use crate::provider::{self, ChosenProvider, ProviderRequest, WantedModel, model_choices};
 use crate::setup::{self, Setup};
-use crate::{Usage, hint};
+use crate::{Usage, hint, main_agent};
 
 /// Opens sessions with the settings of their folder and the arguments of the command.
 pub(crate) struct ProgramSessions {
@@ -127,12 +127,23 @@ impl SessionHost for ProgramSessions {
             self.args.effort.clone().or_else(|| setup.settings.values.effort_level.clone());
         let agents = match &request.provider {
             Some(_) => AgentOptions::default(),
-            None => self.agents(settings, &request, &setup),
+            None => {
+                let main = main_agent::find(None, &setup, Vec::new());
+                let main = main.map_err(|error| failed(error.into()))?;
+                AgentOptions { main, ..self.agents(settings, &request, &setup) }
+            }
         };
+        let mode = request.mode.or(self.args.permission_mode);
         let (given, vendor) = match request.provider {
             Some(given) => (given, None),
             None => {
-                let chosen = self.choose(&setup, request.model.as_deref()).await?;
+                let mut chosen = self.choose(&setup, request.model.as_deref()).await?;
+                let of_agent = agents.main.as_ref();
+                let of_agent = of_agent.and_then(|agent| main_agent::model(agent, &chosen.model));
+                let named = request.model.is_some() || self.args.model.is_some();
+                if let Some(model) = of_agent.filter(|_| !named) {
+                    chosen = self.choose(&setup, Some(&model)).await?;
+                }
                 let vendor = chosen.service.as_ref().map(|service| service.vendor.vendor.clone());
                 (chosen.into_setup(self.args.effort.clone()), vendor)
             }
@@ -152,6 +163,10 @@ impl SessionHost for ProgramSessions {
         builder = builder.mcp(McpSetup { arguments, elicitor, ..McpSetup::default() });
         if let Some(questions) = request.questions {
             builder = builder.questions(questions);
+        }
+        if let Some(mode) = mode {
+            // Stronger than the mode of an agent.
+            builder = builder.mode(mode);
         }
         if let Some(editor) = request.editor {
             builder = builder.editor(editor);

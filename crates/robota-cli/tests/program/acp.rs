@@ -508,6 +508,30 @@ fn exchange(home: &Home, lines: &[String], responses: usize) -> Vec<Value> {
 }
 
 #[test]
+fn sdk_08_acp_the_agent_of_the_settings_is_the_conversation() {
+    let home = Home::new();
+    home.write("home/.robota/settings.json", json!({"agent": "planner"}));
+    let cwd = home.path("project").display().to_string();
+    let request = |id: u64, method: &str, params: Value| {
+        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
+    };
+    let lines = [
+        request(1, "initialize", json!({"protocolVersion": 1})),
+        request(2, "session/new", json!({"cwd": cwd, "mcpServers": []})),
+    ];
+    let opened = || {
+        let answers = exchange(&home, &lines, 2);
+        answers.into_iter().find(|answer| answer["id"] == 2).unwrap()
+    };
+    let missing = opened();
+    assert!(missing["error"].to_string().contains("no agent `planner`"), "{missing}");
+    let header = "name: planner\ndescription: Plans\npermissionMode: plan\n";
+    home.write("home/.robota/agents/planner.md", format!("---\n{header}---\nYou plan.\n"));
+    let session = opened();
+    assert_eq!(session["result"]["modes"]["currentModeId"], "plan", "{session}");
+}
+
+#[test]
 fn sdk_08_acp_odd_messages_do_no_harm() {
     let home = Home::new();
     let cwd = home.path("project").display().to_string();
