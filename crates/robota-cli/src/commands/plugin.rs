@@ -14,7 +14,7 @@ use crate::{Exit, Usage, output};
 
 /// Runs the command.
 pub(crate) async fn run(args: PluginArgs) -> anyhow::Result<Exit> {
-    let setup = Setup::load(&SettingsArgs::default(), None)?;
+    let setup = Setup::load(SettingsArgs::default(), None)?;
     let project: &Project = &setup;
     let mut plugins = project.plugins.clone();
     plugins.problems.iter().for_each(|problem| output::error(problem));

@@ -1,6 +1,6 @@
 //! Opens the session of a headless run.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use robota_core::approve::RuleSink;
 use robota_core::event::{Event, InputAccepted, InputSource};
@@ -129,8 +129,17 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     let effort = requests.effort.clone().or_else(|| setup.settings.values.effort_level.clone());
     context.effort = effort.map(|level| HookEffort { level });
     let transcript = Arc::new(SessionTranscript::new(store.clone(), selected.id().clone(), folder));
+    // Hooks of a prompt may name the session, which is opened after the hooks are made.
+    let titled: Arc<OnceLock<Session>> = Arc::default();
     if !requests.host_hooks.is_empty() {
         let runner = requests.host_hooks.runner(context, requests.host.clone());
+        let named = titled.clone();
+        let runner = runner.on_title(move |name| {
+            if let Some(session) = named.get().cloned() {
+                // The prompt does not wait for it.
+                drop(tokio::spawn(async move { session.rename(name).await }));
+            }
+        });
         let runner = Arc::new(runner.transcript(transcript).observer(hook_changes.clone()));
         requests.hook_runners.push(runner.clone());
         agents.hooks.push(runner.clone());
@@ -184,6 +193,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     let earlier = count_earlier(&store, &selected, &requests.meter, options.format);
     let interactive = builder.selected(selected).open().await.map_err(in_use)?;
     let session = interactive.session().clone();
+    let _ = titled.set(session.clone());
     requests.hook_runners.extend(interactive.settings_hooks());
     for hooks in &requests.hook_runners {
         let mode = requests.mode;

@@ -72,6 +72,20 @@ fn sdk_08_a_hook_decides_before_the_host_is_asked() {
 }
 
 #[test]
+fn sdk_08_a_hook_of_a_prompt_names_the_session() {
+    let home = Home::new();
+    // The call of the turn takes longer than the renaming, which the prompt does not wait for.
+    let script = "- {tools: [{tool: Bash, input: {command: 'true'}}]}\n- Done.";
+    let mut host = with_hook(&home, script, &BYPASS, "UserPromptSubmit");
+    answer_hook(&mut host, &json!({"hookSpecificOutput": {"sessionTitle": "Fix the parser"}}));
+    host.until("result");
+    host.finish();
+    let listed = home.command(&["sessions", "list", "--json"]).output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    assert!(listed.contains("Fix the parser"), "{listed}");
+}
+
+#[test]
 fn sdk_08_a_call_that_failed_has_a_hook_of_its_own() {
     let script = "- {tools: [{tool: Read, input: {file_path: missing.txt}}]}\n- Done.";
     let home = Home::new();

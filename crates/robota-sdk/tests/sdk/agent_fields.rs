@@ -269,7 +269,7 @@ async fn an_agent_that_runs_out_of_time_is_interrupted() {
 }
 
 /// Returns options with which the conversation runs as an agent.
-fn main_agent(fields: serde_json::Value) -> AgentOptions {
+fn main_agent(fields: &serde_json::Value) -> AgentOptions {
     let agent = serde_json::json!({"worker": fields}).to_string();
     let (mut agents, report) = robota_config::agents::agents_from_json(&agent);
     assert!(report.problems.is_empty(), "{:?}", report.problems);
@@ -280,7 +280,7 @@ fn main_agent(fields: serde_json::Value) -> AgentOptions {
 async fn sdk_14_a_conversation_runs_as_an_agent_with_what_its_definition_says() {
     let write = "{tools: [{tool: Write, input: {file_path: a.txt, content: x}}]}";
     let scene = Scene::new(&format!("- {write}\n- Done.\n"));
-    let options = main_agent(serde_json::json!({
+    let options = main_agent(&serde_json::json!({
         "description": "Works", "prompt": "You work.", "tools": ["Read", "Write"],
         "permissionMode": "plan", "effort": "high",
         "hooks": {"UserPromptSubmit": [{"hooks": [
@@ -310,7 +310,7 @@ async fn sdk_14_an_agent_whose_fields_a_conversation_cannot_have_is_refused() {
         let scene = Scene::new("- Never.\n");
         let mut fields = serde_json::json!({"description": "Works", "prompt": "You work."});
         fields[field] = value;
-        let opened = scene.builder().agents(main_agent(fields)).open().await;
+        let opened = scene.builder().agents(main_agent(&fields)).open().await;
         let error = opened.err().unwrap().to_string();
         assert!(error.contains("`worker`") && error.contains(field), "{error}");
     }
