@@ -128,13 +128,13 @@ pub(super) async fn run_agent(
         sent = waiting;
     };
     task.inputs.close();
-    report_unread(task.inputs.take(), &mut end, reporter);
+    report_unread(&task.inputs.take(), &mut end, reporter);
     conversation.close(end.status.name()).await;
     TaskFinished { usage: progress.usage, ..end }
 }
 
 /// Reports the follow-ups that the agent did not read: their senders were told that it would.
-fn report_unread(unread: Vec<String>, end: &mut TaskFinished, reporter: &TaskReporter) {
+fn report_unread(unread: &[String], end: &mut TaskFinished, reporter: &TaskReporter) {
     if unread.is_empty() {
         return;
     }

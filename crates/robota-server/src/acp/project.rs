@@ -182,15 +182,15 @@ impl Projection {
                 updates.extend(self.files_changing(&data.call, &data.files).await);
             }
             Event::ToolOutput(data) => {
-                if let Some(call) = self.shown_call(&data.call) {
-                    if call.add_output(&data.text) {
-                        let content = vec![tool_call::output(tail(&call.output))];
-                        updates.push(Update::ToolCallUpdate(ToolCall {
-                            tool_call_id: data.call.to_string(),
-                            content: Some(content),
-                            ..ToolCall::default()
-                        }));
-                    }
+                if let Some(call) = self.shown_call(&data.call)
+                    && call.add_output(&data.text)
+                {
+                    let content = vec![tool_call::output(tail(&call.output))];
+                    updates.push(Update::ToolCallUpdate(ToolCall {
+                        tool_call_id: data.call.to_string(),
+                        content: Some(content),
+                        ..ToolCall::default()
+                    }));
                 }
             }
             Event::ToolFinished(data) => {
