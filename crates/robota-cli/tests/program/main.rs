@@ -15,6 +15,8 @@ mod agents;
 #[cfg(unix)]
 mod approvals;
 #[cfg(unix)]
+mod attachments;
+#[cfg(unix)]
 mod background_tasks;
 #[cfg(unix)]
 mod control;
