@@ -400,6 +400,7 @@ pub struct CommandLine {
 /// The only kind of [`CommandLine`], so that a file of Claude Code is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum CommandKind {
     /// A command of the shell, which reads the state of the session from its standard input.
     Command,

@@ -44,6 +44,7 @@ impl fmt::Display for Problem {
 /// Why a value is ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Reason {
     /// The folder is not trusted.
     Untrusted,

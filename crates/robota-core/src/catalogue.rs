@@ -47,6 +47,7 @@ pub const DEFAULT_MAX_OUTPUT: u64 = 16_384;
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Capability {
     /// Can call tools (function calling).
     Tools,
@@ -71,6 +72,7 @@ pub enum Capability {
 /// Says at which stage a model is between its announcement and its shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Lifecycle {
     /// Available; the vendor may still change or withdraw it.
     Preview,

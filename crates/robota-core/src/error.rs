@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Whose problem a failure is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Category {
     /// Something that the user provided: settings, keys, names, arguments.
     User,

@@ -160,6 +160,7 @@ pub enum Grant {
 
 /// What led to a verdict. A hook may lift an ask of the mode, but never one of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum Source {
     /// The permission mode: no rule matches the call.
     Mode,

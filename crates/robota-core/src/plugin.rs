@@ -61,6 +61,7 @@ use crate::usage::Usage;
 
 /// What a plugin is for. Plugins of the same priority run in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum PluginCategory {
     /// Refuses runs beyond a limit. First, so that no other plugin prepares a run that is refused.
     Limits,

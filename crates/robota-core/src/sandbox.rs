@@ -113,6 +113,7 @@ pub struct Exec {
 /// How a command in a sandbox ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ExecEnd {
     /// It exited by itself with this code.
     Code(i32),

@@ -112,6 +112,7 @@ pub enum TimeoutReason {
 /// What kind of failure ended a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum TaskErrorCategory {
     /// It could not be started.
     Start,

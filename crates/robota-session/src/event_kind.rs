@@ -4,6 +4,7 @@ use robota_core::event::Event;
 
 /// Classifies events for subscribers. A subscriber that names no kinds gets the first seven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum EventKind {
     /// Text as it streams, and resets: a reset makes the text of a failed attempt void.
     TextChunk,

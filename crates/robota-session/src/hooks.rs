@@ -154,6 +154,7 @@ pub struct RegisteredHook {
 
 /// Where a hook of a session was registered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum HookOrigin {
     /// In code, as a [`CodeHook`].
     Code,

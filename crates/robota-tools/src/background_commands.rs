@@ -38,6 +38,7 @@ pub struct MovedCommand {
 
 /// A background command that could not be started.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum NotStarted {
     /// The program could not be started; nothing ran.
     #[error(transparent)]

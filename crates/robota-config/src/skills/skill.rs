@@ -17,6 +17,7 @@ const HEADER_READ: u64 = MAX_HEADER_BYTES as u64 + 1024;
 /// Says in which form a skill is on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum SkillKind {
     /// A folder with `SKILL.md` and perhaps other files.
     Skill,

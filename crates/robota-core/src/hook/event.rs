@@ -67,6 +67,7 @@ pub enum HookEvent {
 
 /// What the matcher of a group is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MatchedOn {
     /// The name of the tool that is called.
     Tool,

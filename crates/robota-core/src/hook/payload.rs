@@ -59,6 +59,7 @@ pub struct HookEffort {
 /// Why a session starts; the matcher of SessionStart hooks is compared with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum SessionSource {
     /// It is new, not resumed.
     Startup,
@@ -89,6 +90,7 @@ impl SessionSource {
 /// What a user is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum NotificationType {
     /// Approval of a call.
     PermissionPrompt,
@@ -131,6 +133,7 @@ impl SetupTrigger {
 /// How a command becomes a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ExpansionType {
     /// A skill, or a command of the user or of a plugin.
     SlashCommand,
@@ -141,6 +144,7 @@ pub enum ExpansionType {
 /// The file whose change a ConfigChange hook decides about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ConfigSource {
     /// The settings of the user.
     UserSettings,
@@ -169,6 +173,7 @@ impl ConfigSource {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "hook_event_name")]
 #[expect(missing_docs, reason = "the fields are those of the JSON; docs/hooks.md describes them")]
+#[non_exhaustive]
 pub enum HookData {
     /// A tool call was judged and not denied.
     PreToolUse { tool_name: String, tool_input: Value, tool_use_id: String },

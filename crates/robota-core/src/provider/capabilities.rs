@@ -30,6 +30,7 @@ impl Default for Capabilities {
 /// Whether the service has a native web tool, and whether it is enabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum WebSupport {
     /// The service does not have it.
     Unsupported,
@@ -50,6 +51,7 @@ pub struct NativeWeb {
 
 /// Names a web tool that a model service runs itself, for error messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NativeWebTool {
     /// The service's own web search.
     Search,

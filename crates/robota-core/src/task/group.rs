@@ -35,6 +35,7 @@ pub enum GroupStatus {
 /// What happened to a group of tasks, as its event records it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum GroupChange {
     /// The group was created, possibly with tasks.
     Created {

@@ -101,6 +101,7 @@ impl OpenQuestion {
 
 /// How important a log message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[non_exhaustive]
 pub enum LogLevel {
     /// Details for developers of the server.
     Debug,

@@ -16,6 +16,7 @@ use super::{NewSchedule, ScheduleInfo, infos};
 
 /// Changes the schedules of a session.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum ScheduleChange {
     /// Adds a schedule, or replaces the one with the same id.
     Add(NewSchedule),

@@ -30,6 +30,7 @@ const MAX_PENDING: usize = 8 * 1024 * 1024;
 
 /// What a task does: the work of its runner.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum TaskWork {
     /// An agent works on a prompt.
     Agent(Box<AgentWork>),

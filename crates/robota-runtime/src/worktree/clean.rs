@@ -6,6 +6,7 @@ use super::{Worktree, WorktreeError, Worktrees, listing};
 
 /// Something that would be lost, or whose loss cannot be ruled out.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Change {
     /// Files with changes that are not committed, staged ones included.
     Uncommitted(usize),

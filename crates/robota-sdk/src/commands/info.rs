@@ -11,6 +11,7 @@ use serde::Serialize;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum CommandOrigin {
     /// This crate or a command module.
     Builtin,

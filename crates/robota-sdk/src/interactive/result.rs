@@ -70,6 +70,7 @@ impl ExecutionResult {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum UsageKind {
     /// The provider counted the tokens.
     Exact,
@@ -86,6 +87,7 @@ pub enum UsageKind {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum CostStatus {
     /// The catalogue has no price for the model.
     Unknown,

@@ -24,6 +24,7 @@ const MAX_TOPIC_CHARS: usize = 64;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum MemoryKind {
     /// The user: role, preferences.
     User,

@@ -15,6 +15,7 @@ use super::{MemoryKind, Refusal};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum MemoryEvent {
     /// An entry was stored in its topic, or was there already.
     Added {

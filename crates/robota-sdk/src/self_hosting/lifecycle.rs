@@ -39,6 +39,7 @@ pub enum LoopState {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum LoopEvent {
     /// A checkpoint was created: from now on the tree can be restored.
     CheckpointCreated,

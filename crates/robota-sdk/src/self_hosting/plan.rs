@@ -102,6 +102,7 @@ pub struct PlannedStep {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum StepKind {
     /// Creates a checkpoint of the files.
     Checkpoint {

@@ -41,6 +41,7 @@ pub struct TerminalResult {
 
 /// How a command in a terminal ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TerminalEnd {
     /// With this exit code; not 0 does not mean that the call failed.
     Code(i64),

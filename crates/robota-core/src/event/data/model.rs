@@ -216,6 +216,7 @@ pub enum CompactionTrigger {
 /// Why a request does not start with the content of the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum PrefixChange {
     /// A summary replaced older messages.
     Compaction,
@@ -232,6 +233,7 @@ pub enum PrefixChange {
 /// What a model call is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Purpose {
     /// An ordinary call: the model may answer or ask for tool calls.
     Answer,

@@ -32,6 +32,7 @@ pub(super) use data;
 /// again after a crash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum InputSource {
     /// A schedule of the session fired.
     Schedule {
@@ -333,6 +334,7 @@ impl Author {
 /// Why the model's view was cut back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum RewindCause {
     /// The conversation was cleared.
     Clear,

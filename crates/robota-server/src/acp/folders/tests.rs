@@ -1,4 +1,4 @@
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::unimplemented)]
 use robota_sdk::host::HostErrorKind;
 use robota_sdk::{HostedSession, InteractiveSession, OpenRequest};
 
