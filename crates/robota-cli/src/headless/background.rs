@@ -1,7 +1,7 @@
 //! What goes on beside the turns of a run: hooks and background tasks. It decides when a host learns
 //! that the run is idle.
 
-use robota_core::task::TaskMode;
+use robota_core::task::{TaskKind, TaskMode, TaskState};
 use robota_sdk::TaskEvent;
 use robota_stream_json::SessionStateText;
 use tokio::sync::broadcast;
@@ -29,11 +29,11 @@ impl Background {
 }
 
 impl Drive {
-    /// Says that the run is idle, once neither a turn nor a task in the background runs. Hosts close
+    /// Says that the run is idle, once neither a turn nor an agent in the background runs. Hosts close
     /// standard input then, which ends the run and its tasks.
     pub(super) fn print_idle(&mut self, progress: &Progress) {
         let waits = progress.inputs.0.is_empty() && self.after_turn.is_empty();
-        if self.background.owes_idle && waits && self.running_tasks().is_empty() {
+        if self.background.owes_idle && waits && !self.agents_run() {
             self.background.owes_idle = false;
             // The ends of the tasks come before it.
             self.print_tasks();
@@ -93,13 +93,22 @@ impl Drive {
         }
     }
 
+    /// Returns whether an agent runs in the background. A command is no reason to wait: a server that
+    /// was started never ends.
+    fn agents_run(&self) -> bool {
+        self.unfinished().iter().any(|task| task.kind == TaskKind::Agent)
+    }
+
+    fn unfinished(&self) -> Vec<TaskState> {
+        let mut tasks = self.interactive.tasks().map(|tasks| tasks.list()).unwrap_or_default();
+        tasks.retain(|task| task.mode == TaskMode::Background && !task.status.is_terminal());
+        tasks
+    }
+
     /// Returns the background tasks that have not ended, as people read them.
     pub(crate) fn running_tasks(&self) -> Vec<String> {
-        let tasks = self.interactive.tasks().map(|tasks| tasks.list()).unwrap_or_default();
-        let running = tasks
-            .iter()
-            .filter(|task| task.mode == TaskMode::Background && !task.status.is_terminal());
-        running.map(|task| format!("{} ({})", task.task, task.label)).collect()
+        let name = |task: &TaskState| format!("{} ({})", task.task, task.label);
+        self.unfinished().iter().map(name).collect()
     }
 }
 

@@ -36,18 +36,24 @@ fn states(lines: &[Value]) -> Vec<&str> {
     lines.iter().filter_map(|line| line["state"].as_str()).collect()
 }
 
+/// A call that starts an agent in the background.
+const AGENT: &str = "- {tools: [{tool: Agent, input: {prompt: Wait., run_in_background: true}}]}";
+
 #[test]
-fn sdk_08_a_run_is_idle_when_its_last_task_has_ended() {
+fn sdk_08_a_run_is_idle_when_its_last_agent_has_ended() {
     let home = Home::new();
     let pipe = pipe(&home);
-    let mut host = with_states(&home, &format!("{WAITS}\n- Started."), &[]);
+    // The agent begins when the pipe was written.
+    let hook = json!([{"hooks": [{"type": "command", "command": "cat pipe"}]}]);
+    home.write("home/.robota/settings.json", json!({"hooks": {"SubagentStart": hook}}));
+    let mut host = with_states(&home, &format!("{AGENT}\n- Started.\n- Waited."), &[]);
     let version = json!({"type": "control_request", "request_id": "r",
         "request": {"subtype": "get_binary_version"}});
     host.say("go");
     let mut seen = host.until("result");
     host.send(&version);
     seen.extend(host.until("control_response"));
-    assert_eq!(states(&seen), ["running"], "the command runs");
+    assert_eq!(states(&seen), ["running"], "the agent runs");
     // A command is no reason to be idle either.
     host.say("/context");
     seen.extend(host.until("result"));
@@ -59,9 +65,26 @@ fn sdk_08_a_run_is_idle_when_its_last_task_has_ended() {
     while !states(&rest).contains(&"idle") {
         rest.push(host.line().unwrap());
     }
-    assert_eq!(kinds(&rest), ["system/task_notification", "system/session_state_changed"]);
+    let [.., end, state] = &kinds(&rest)[..] else { panic!("{rest:?}") };
+    assert_eq!((&**end, &**state), ("system/task_notification", "system/session_state_changed"));
     let (rest, code, _) = host.finish();
     assert_eq!((kinds(&rest), code), (Vec::new(), Some(0)), "idle once");
+}
+
+/// A server that was started never ends.
+#[test]
+fn sdk_08_a_run_is_idle_although_a_command_runs_in_the_background() {
+    let home = Home::new();
+    pipe(&home);
+    let mut host = with_states(&home, &format!("{WAITS}\n- Started."), &[]);
+    host.say("go");
+    let mut seen = host.until("result");
+    while !states(&seen).contains(&"idle") {
+        seen.push(host.line().unwrap());
+    }
+    let (_, code, errors) = host.finish();
+    assert_eq!(code, Some(0));
+    assert!(errors.contains("robota: stopped with the session: bash_1"), "{errors}");
 }
 
 #[test]
