@@ -1,6 +1,6 @@
 //! The public API of a crate as text, so that a change of it is seen in review.
 //!
-//! The sources are parsed, not compiled: what a macro defines is listed by name only, and features
+//! The sources are parsed, not compiled: of what a macro defines only methods are listed, and features
 //! are not evaluated.
 
 mod item;
@@ -10,7 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context as _, Result};
 use syn::{Item, UseTree};
 
-use self::item::{has_example, is_hidden, is_public, is_public_type, members, name, signature};
+use self::item::{
+    has_example, is_hidden, is_public, is_public_type, macro_methods, members, name, signature,
+};
 use crate::tree::Tree;
 
 /// The path of a module, with the name of its crate first.
@@ -43,11 +45,13 @@ pub fn without_example(tree: &Tree) -> Result<Vec<String>> {
 /// The items of every module of our crates.
 struct Sources {
     modules: BTreeMap<Vec<String>, Vec<Item>>,
+    /// The public methods that each macro defines where it is used.
+    macros: BTreeMap<String, Vec<String>>,
 }
 
 impl Sources {
     fn load(tree: &Tree) -> Result<Self> {
-        let mut sources = Self { modules: BTreeMap::new() };
+        let mut sources = Self { modules: BTreeMap::new(), macros: BTreeMap::new() };
         for file in &tree.files {
             let inner = file.path.strip_prefix("crates/");
             if let Some(name) = inner.and_then(|inner| inner.strip_suffix("/src/lib.rs")) {
@@ -73,6 +77,11 @@ impl Sources {
         path: Vec<String>,
     ) -> Result<()> {
         for item in &items {
+            if let Item::Macro(it) = item
+                && let Some(name) = &it.ident
+            {
+                self.macros.insert(name.to_string(), macro_methods(&it.mac.tokens));
+            }
             let Item::Mod(inner) = item else { continue };
             if is_hidden(&inner.attrs) {
                 continue;
@@ -91,6 +100,13 @@ impl Sources {
         }
         self.modules.insert(path, items);
         Ok(())
+    }
+
+    /// Returns whether a module can mean this item by its name, and not another of the same name.
+    fn can_mean(&self, module: &Path, item: &Item) -> bool {
+        let found = self.find(module, &[name(item)], 0);
+        // Without a name of its own, the module uses a path or a glob.
+        found.is_none_or(|(_, found)| std::ptr::eq(found, item))
     }
 
     /// Follows a path that a module names, also through re-exports. Returns the item and its module;
@@ -151,10 +167,11 @@ impl Listing<'_> {
             return;
         }
         self.lines.push(format!("  {}", signature(item, shown_as)));
-        let own = self.sources.modules.iter().filter(|(path, _)| path[0] == module[0]);
+        let own = self.sources.modules.iter();
+        let own = own.filter(|(path, _)| path[0] == module[0] && self.sources.can_mean(path, item));
         let (mut traits, mut methods): (Vec<_>, Vec<_>) = own
             .flat_map(|(_, items)| items)
-            .flat_map(|other| members(other, &name(item)))
+            .flat_map(|other| members(other, &name(item), &self.sources.macros))
             .partition(|line| line.starts_with("impl "));
         methods.sort();
         traits.sort();

@@ -101,11 +101,11 @@ pub(super) async fn run_agent(
     let mut end = loop {
         let turns = progress.turns;
         let end = conversation.turn(prompt, &mut task, &mut progress, reporter).await;
-        if progress.turns == turns {
+        let completed = end.status == TaskStatus::Completed;
+        if !completed && progress.turns == turns {
             // The turn could not start.
             task.inputs.put_back(std::mem::take(&mut sent));
         }
-        let completed = end.status == TaskStatus::Completed;
         // Follow-ups that came with the last answer; hooks see the answer to them.
         let mut waiting = if completed { task.inputs.take() } else { Vec::new() };
         if waiting.is_empty() {

@@ -1,11 +1,18 @@
 //! One item of a crate as text.
 
+use std::collections::BTreeMap;
+
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::ToTokens;
-use syn::{Attribute, Fields, Ident, ImplItem, Item, Meta, TraitItem, Visibility};
+use syn::{Attribute, Fields, Ident, ImplItem, Item, Meta, Signature, TraitItem, Visibility};
 
 /// Returns what an item adds to the type of this name, if it is an `impl` of it: the trait, or the
 /// public functions and constants.
-pub(super) fn members(item: &Item, of: &str) -> Vec<String> {
+pub(super) fn members(
+    item: &Item,
+    of: &str,
+    macros: &BTreeMap<String, Vec<String>>,
+) -> Vec<String> {
     let Item::Impl(block) = item else { return Vec::new() };
     let is_of = |path: &syn::TypePath| path.path.segments.last().is_some_and(|it| it.ident == of);
     if !matches!(&*block.self_ty, syn::Type::Path(path) if is_of(path)) || is_hidden(&block.attrs) {
@@ -14,16 +21,74 @@ pub(super) fn members(item: &Item, of: &str) -> Vec<String> {
     if let Some((_, path, _)) = &block.trait_ {
         return vec![format!("impl {}", text(path))];
     }
-    let members = block.items.iter().filter_map(|member| match member {
+    let members = block.items.iter().flat_map(|member| match member {
         ImplItem::Fn(it) if is_visible(&it.vis) && !is_hidden(&it.attrs) => {
-            Some(format!("pub {}", text(&it.sig)))
+            vec![format!("pub {}", text(&it.sig))]
         }
         ImplItem::Const(it) if is_visible(&it.vis) => {
-            Some(format!("pub const {}: {}", it.ident, text(&it.ty)))
+            vec![format!("pub const {}: {}", it.ident, text(&it.ty))]
         }
-        _ => None,
+        ImplItem::Macro(it) => {
+            let name = it.mac.path.segments.last().map(|name| name.ident.to_string());
+            name.and_then(|name| macros.get(&name)).cloned().unwrap_or_default()
+        }
+        _ => Vec::new(),
     });
     members.collect()
+}
+
+/// Returns the public methods in the definition of a macro.
+pub(super) fn macro_methods(tokens: &TokenStream) -> Vec<String> {
+    let mut methods = Vec::new();
+    let mut signature: Option<Vec<TokenTree>> = None;
+    let mut last = String::new();
+    for token in flat(tokens) {
+        match (&token, &mut signature) {
+            (TokenTree::Group(body), Some(parts)) if body.delimiter() == Delimiter::Brace => {
+                let parsed: syn::Result<Signature> = syn::parse2(parts.drain(..).collect());
+                methods.extend(parsed.ok().map(|parsed| format!("pub {}", text(&parsed))));
+                signature = None;
+            }
+            (TokenTree::Ident(word), None) if word == "fn" && last == "pub" => {
+                signature = Some(vec![token.clone()]);
+            }
+            (token, Some(parts)) => parts.push(token.clone()),
+            (_, None) => {}
+        }
+        last = token.to_string();
+    }
+    methods
+}
+
+/// Returns the tokens of the rules of a macro, without `$crate::`.
+fn flat(rules: &TokenStream) -> Vec<TokenTree> {
+    let bodies = rules.clone().into_iter().filter_map(|token| match token {
+        TokenTree::Group(body) if body.delimiter() == Delimiter::Brace => Some(body.stream()),
+        _ => None,
+    });
+    bodies.flat_map(without_crate).collect()
+}
+
+fn without_crate(tokens: TokenStream) -> Vec<TokenTree> {
+    let mut out = Vec::new();
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        let is_dollar = matches!(&token, TokenTree::Punct(mark) if mark.as_char() == '$');
+        let is_crate =
+            |next: Option<&TokenTree>| matches!(next, Some(TokenTree::Ident(it)) if it == "crate");
+        match token {
+            _ if is_dollar && is_crate(tokens.peek()) => {
+                // `crate` and the two colons.
+                tokens.nth(2);
+            }
+            TokenTree::Group(group) => {
+                let inner = without_crate(group.stream()).into_iter().collect();
+                out.push(Group::new(group.delimiter(), inner).into());
+            }
+            other => out.push(other),
+        }
+    }
+    out
 }
 
 fn is_visible(visibility: &Visibility) -> bool {

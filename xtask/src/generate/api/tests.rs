@@ -40,6 +40,30 @@ fn a_page_lists_public_items_with_their_signatures() {
 }
 
 #[test]
+fn methods_of_macros_are_listed_and_those_of_another_type_of_the_same_name_are_not() {
+    let tree = Tree::of(&[
+        (
+            "crates/robota-core/src/lib.rs",
+            "mod one;\nmod other;\npub use one::Reply;\n\
+             macro_rules! setters { ($($at:ident).+) => {\n\
+             /// Sets it.\npub fn set(mut self, to: Vec<$crate::Thing>) -> Self { self.$($at).+.a = to; self }\n\
+             fn hidden(&self) {} } }\n",
+        ),
+        (
+            "crates/robota-core/src/one.rs",
+            "pub struct Reply;\nimpl Reply { crate::setters!(inner.settings); }\n",
+        ),
+        (
+            "crates/robota-core/src/other.rs",
+            "pub struct Reply;\nimpl Reply { pub fn of_another(&self) {} }\n",
+        ),
+    ]);
+    let page = page(&tree, "robota_core").unwrap();
+    let lines: Vec<_> = page.lines().skip(3).collect();
+    assert_eq!(lines, ["  struct Reply", "    pub fn set(mut self, to: Vec<Thing>) -> Self"]);
+}
+
+#[test]
 fn types_without_an_example_are_found() {
     let found = ["robota_core::Thing", "robota_sdk::open::Kind", "robota_sdk::open::Port"];
     assert_eq!(without_example(&tree()).unwrap(), found);

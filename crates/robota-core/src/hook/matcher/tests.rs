@@ -86,7 +86,7 @@ fn core_22_an_expression_that_no_tool_can_match_is_reported() {
         "mcp__.{1,20}__read",
         "^.{4,}$",
         "[A-Z]{1,2}.*|B{2,3}",
-        "Bash ={0,1}",
+        "Bash={0,1}",
     ] {
         assert_eq!(Matcher::read(HookEvent::PreToolUse, Some(text)).1, None, "{text}");
     }
