@@ -30,11 +30,11 @@ impl KeepAlive {
     pub(super) async fn during<T>(&self, request: &Extensions, call: impl Future<Output = T>) -> T {
         let mut call = pin!(call);
         if let (Some(sessions), Some(session)) = (&self.0, session(request)) {
-            for _ in 0..TIMES {
-                tokio::select! {
-                    result = &mut call => return result,
-                    () = tokio::time::sleep(EVERY) => touch(sessions, session).await,
-                }
+            // Beside the call, not between its steps: a host that does not read stops the worker of its
+            // session, which then answers no sign of life, and must not stop the call with it.
+            tokio::select! {
+                result = &mut call => return result,
+                () = signs_of_life(sessions, session) => {}
             }
         }
         call.await
@@ -44,6 +44,14 @@ impl KeepAlive {
 /// Returns the session that a request belongs to; none without HTTP, and for newer hosts.
 fn session(request: &Extensions) -> Option<&str> {
     request.get::<Parts>()?.headers.get(HEADER_SESSION_ID)?.to_str().ok()
+}
+
+/// Restarts the time of a session again and again, for a day.
+async fn signs_of_life(sessions: &LocalSessionManager, session: &str) {
+    for _ in 0..TIMES {
+        tokio::time::sleep(EVERY).await;
+        touch(sessions, session).await;
+    }
 }
 
 /// Restarts the time after which a session ends.

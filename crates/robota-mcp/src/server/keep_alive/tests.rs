@@ -3,11 +3,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::{Body, Response};
+use rmcp::model::Extensions;
 use rmcp::transport::StreamableHttpServerConfig;
+use rmcp::transport::common::http_header::HEADER_SESSION_ID;
+use rmcp::transport::streamable_http_server::session::local::{
+    LocalSessionManager, SessionConfig, create_local_session,
+};
 use robota_core::ids::RandomIds;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::KeepAlive;
 use crate::server::http::{HttpOptions, HttpService, service};
 use crate::server::{Served, ServedCall, ServedResult, ServedTool, ServedTools, ServerInfo};
 
@@ -87,4 +93,19 @@ async fn a_call_that_says_nothing_keeps_its_session() {
     assert!(built.contains("It is built."), "{built}");
     let list = json!({"jsonrpc": "2.0", "id": 3, "method": "tools/list"});
     assert!(post(&service, Some(&session), list).await.status().is_success());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_does_not_read_stops_no_call() {
+    let sessions = Arc::new(LocalSessionManager::default());
+    // Nothing runs the worker, so that it answers as little as one that waits for its host.
+    let (handle, _worker) = create_local_session("session", SessionConfig::default());
+    sessions.sessions.write().await.insert("session".into(), handle);
+    let request = http::Request::get("/").header(HEADER_SESSION_ID, "session").body(()).unwrap();
+    let mut extensions = Extensions::new();
+    extensions.insert(request.into_parts().0);
+    let call = tokio::time::sleep(Duration::from_secs(15 * 60));
+    let keep_alive = KeepAlive::new(sessions);
+    let ended = keep_alive.during(&extensions, call);
+    tokio::time::timeout(Duration::from_secs(16 * 60), ended).await.unwrap();
 }
