@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use indexmap::IndexSet;
 use robota_core::driver::Observer;
@@ -87,9 +88,9 @@ pub(crate) struct SessionHub {
     schedules: watch::Sender<u64>,
     /// Cancelled when the session's task has ended.
     pub(crate) ended: CancellationToken,
-    /// Cancelled when the session was lost because its store does not answer: it will not answer
+    /// Set when the session was lost because its store does not answer: it will probably not answer
     /// readers either.
-    pub(crate) unreachable: CancellationToken,
+    pub(crate) unreachable: Arc<Unreachable>,
     reason: OnceLock<SessionError>,
 }
 
@@ -101,7 +102,7 @@ impl SessionHub {
             failed: watch::Sender::new(None),
             schedules: watch::Sender::new(0),
             ended: CancellationToken::new(),
-            unreachable: CancellationToken::new(),
+            unreachable: Arc::default(),
             reason: OnceLock::new(),
         })
     }
@@ -149,9 +150,7 @@ impl SessionHub {
     /// Marks the session as ended. The first reason is kept.
     pub(crate) fn end(&self, reason: SessionError) {
         // Cancelled before `ended`: a reader that wakes up must not ask the store.
-        if store_is_unreachable(&reason) {
-            self.unreachable.cancel();
-        }
+        self.unreachable.note(&reason);
         // Set before `ended` is cancelled: callers that wake up read the reason.
         let _ = self.reason.set(reason);
         self.status.send_modify(|status| {
@@ -180,12 +179,34 @@ impl SessionHub {
     }
 }
 
-/// Returns whether the session ended because its store did not answer for a whole lease.
-fn store_is_unreachable(reason: &SessionError) -> bool {
-    matches!(
-        reason,
-        SessionError::Journal(JournalError::Lost { reason: LostReason::NotRenewed { .. }, .. })
-    )
+/// Whether a session ended because its store did not answer for a whole lease.
+#[derive(Default)]
+pub(crate) struct Unreachable {
+    token: CancellationToken,
+    error: OnceLock<SessionError>,
+}
+
+impl Unreachable {
+    fn note(&self, reason: &SessionError) {
+        let lost = matches!(
+            reason,
+            SessionError::Journal(JournalError::Lost { reason: LostReason::NotRenewed { .. }, .. })
+        );
+        if lost {
+            let _ = self.error.set(reason.clone());
+            self.token.cancel();
+        }
+    }
+
+    /// Returns the error of the session some time after it ended so; never if it does not.
+    pub(crate) async fn error_after(&self, grace: Duration) -> SessionError {
+        self.token.cancelled().await;
+        tokio::time::sleep(grace).await;
+        match self.error.get() {
+            Some(error) => error.clone(),
+            None => std::future::pending().await,
+        }
+    }
 }
 
 /// Returns whether the event may make a schedule fire, or change when it fires.

@@ -22,11 +22,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::SessionError;
 use crate::event_kind::{EventFilter, EventKind};
-use crate::hub::SessionHub;
+use crate::hub::{SessionHub, Unreachable};
 
 /// How many events are read from the journal at a time.
 // A page is held in memory for each subscriber that catches up.
 const PAGE: usize = 256;
+
+/// How long a reader waits for a store that has not answered for a whole lease.
+const UNREACHABLE_GRACE: Duration = Duration::from_secs(1);
 
 /// The delay before the first retry of a failed read; each further one is twice as long.
 const READ_RETRY_MIN: Duration = Duration::from_millis(100);
@@ -297,8 +300,7 @@ enum Source {
     Live {
         queue: broadcast::Receiver<Arc<Envelope>>,
         ended: CancellationToken,
-        /// Cancelled when the session ended because its store does not answer.
-        unreachable: CancellationToken,
+        unreachable: Arc<Unreachable>,
         /// The delay before the next failed read is retried; none does not retry.
         retry: Option<Duration>,
     },
@@ -324,13 +326,17 @@ struct Feed {
 }
 
 impl Feed {
-    /// Reads the next page. Returns none if the session ended because its store does not answer: a
-    /// read would wait for the client's time limit, and the subscriber for the end of the session.
-    async fn read_page(&self) -> Option<Result<Vec<Envelope>, JournalError>> {
+    /// Reads the next page. If the session ended because its store does not answer, this fails soon:
+    /// a read would wait for the client's time limit, and the subscriber for the end of the session.
+    async fn read_page(&self) -> Result<Result<Vec<Envelope>, JournalError>, SessionError> {
         let page = self.store.read(&self.session, self.at, PAGE);
         match &self.source {
-            Source::Live { unreachable, .. } => unreachable.run_until_cancelled(page).await,
-            Source::Store => Some(page.await),
+            Source::Live { unreachable, .. } => tokio::select! {
+                biased;
+                page = page => Ok(page),
+                error = unreachable.error_after(UNREACHABLE_GRACE) => Err(error),
+            },
+            Source::Store => Ok(page.await),
         }
     }
 
@@ -381,7 +387,13 @@ impl Feed {
                 }
             }
             if self.behind {
-                match self.read_page().await? {
+                let read = match self.read_page().await {
+                    Ok(read) => read,
+                    // Everything that was published has been delivered.
+                    Err(_) if self.closing => return None,
+                    Err(lost) => return Some(Err(lost)),
+                };
+                match read {
                     Ok(page) if self.was_replaced(&page) => match self.rewind().await {
                         Ok(Some(reset)) => return Some(Ok(reset)),
                         Ok(None) => {}

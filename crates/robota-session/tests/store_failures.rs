@@ -222,6 +222,24 @@ fn sess_08_a_lost_lease_ends_a_session_whose_append_hangs() {
     });
 }
 
+/// The store answers again: whoever subscribes to the lost session reads all that was stored.
+#[tokio::test]
+async fn sess_08_a_session_whose_lease_was_not_renewed_can_be_read_by_its_subscribers() {
+    let (builder, _) = builder(Script::new().text("One."));
+    let store = Failing::new();
+    let session = builder.create(Arc::new(store.clone()), None).await.unwrap();
+    session.run("First").await.unwrap();
+    let stored = journal(&store, session.id()).await.len();
+    store.silent.store(true, std::sync::atomic::Ordering::SeqCst);
+    session.send("Second").await.unwrap_err();
+    let mut all = session.subscribe(StartAt::Start, EventFilter::Everything).await.unwrap();
+    let mut seen = 0;
+    while let Some(event) = all.next_event().await {
+        seen = event.unwrap().cursor().seq;
+    }
+    assert_eq!(usize::try_from(seen).unwrap(), stored);
+}
+
 /// Runs until it is stopped.
 struct Waiting {
     spec: ToolSpec,

@@ -49,8 +49,8 @@ use crate::DurabilityLevel;
 pub struct SqlOptions {
     /// When appends wait for the disk.
     pub level: DurabilityLevel,
-    /// How long a writer that does not renew its lease keeps the session. A writer renews three
-    /// times in this period.
+    /// How long a writer that does not renew its lease keeps the session. A writer renews it
+    /// after each third of this period, and more often while that fails.
     pub lease: Duration,
     /// The clock that measures leases. Without one, the PostgreSQL store uses the server's clock,
     /// which is the same for all its users.

@@ -115,6 +115,8 @@ pub(crate) struct Failing {
     pub(crate) lost: CancellationToken,
     /// Another process took the session over: every append reports it.
     pub(crate) taken: Arc<AtomicBool>,
+    /// The lease could not be renewed: every append reports it.
+    pub(crate) silent: Arc<AtomicBool>,
     /// The append whose answer is lost after it was stored.
     lost_answer: Arc<AtomicUsize>,
     diverged: Arc<AtomicBool>,
@@ -133,6 +135,7 @@ impl Failing {
             fail_kind: Arc::default(),
             lost: CancellationToken::new(),
             taken: Arc::default(),
+            silent: Arc::default(),
             lost_answer: Arc::default(),
             diverged: Arc::default(),
             hangs: Arc::default(),
@@ -213,6 +216,10 @@ impl Journal for FailingWriter {
             let session = "taken".into();
             let reason = LostReason::TakenOver { owner: None };
             return Err(JournalError::Lost { session, reason });
+        }
+        if self.store.silent.load(Ordering::SeqCst) {
+            let reason = LostReason::NotRenewed { elapsed: std::time::Duration::from_secs(30) };
+            return Err(JournalError::Lost { session: "silent".into(), reason });
         }
         let has_kind = |kind: &mut &str| events.iter().any(|event| event.event.kind() == *kind);
         let fails = self.store.fail_kind.lock().unwrap().take_if(has_kind).is_some();

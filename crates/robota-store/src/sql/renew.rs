@@ -58,7 +58,7 @@ impl<D: Database> Renewals<D> {
 
     /// Returns the time between two renewals: a third of the duration of a lease.
     fn interval(&self) -> Duration {
-        // Three attempts within the duration of a lease, so that one lost renewal does not lose it.
+        // So that there is time for more attempts within the duration of a lease.
         (self.ttl / 3).max(MIN_INTERVAL)
     }
 
@@ -79,25 +79,32 @@ impl<D: Database> Renewals<D> {
     async fn renew(&self, leases: &[Arc<Lease>], planned: Instant) -> Instant {
         let sent_at = Instant::now();
         let next = sent_at + self.interval();
+        // A process that did not run for longer than a lease may still have it: whether another
+        // writer came meanwhile, only the database knows, so it gets the time to answer. If this
+        // process did run, the database had its time and did not answer.
         let was_stopped = sent_at.saturating_duration_since(planned) >= self.interval();
+        let leases = match was_stopped {
+            true => leases.to_vec(),
+            false => self.lose_expired(leases, sent_at),
+        };
+        if leases.is_empty() {
+            return next;
+        }
         // A database that does not answer must not delay noticing that a lease is over.
         let deadline = leases.iter().map(|lease| lease.last_renewed() + self.ttl).min();
         let deadline = deadline.filter(|_| D::SHARED);
-        // This process did not run for longer than a lease. Whether another writer came meanwhile,
-        // only the database knows, so it gets the time to answer. If this process did run, the
-        // database had its time and did not answer.
-        let overdue = was_stopped && deadline.is_some_and(|deadline| deadline <= sent_at);
+        let overdue = deadline.is_some_and(|deadline| deadline <= sent_at);
         let until = match deadline {
             Some(_) if overdue => sent_at + self.interval().min(OVERDUE_TIMEOUT),
             Some(deadline) => deadline.min(next),
             None => sent_at + Duration::from_secs(3_600),
         };
-        let answer = tokio::time::timeout_at(until, self.ask(leases, overdue)).await;
+        let answer = tokio::time::timeout_at(until, self.ask(&leases, overdue)).await;
         if let Ok(Ok(renewed)) = answer {
             let (renewed, refused): (Vec<_>, Vec<_>) =
-                leases.iter().partition(|lease| renewed.contains(&lease.journal));
+                leases.into_iter().partition(|lease| renewed.contains(&lease.journal));
             renewed.iter().for_each(|lease| lease.renewed(sent_at));
-            self.report_refused(refused.into_iter().cloned().collect());
+            self.report_refused(refused);
             return next;
         }
         if !D::SHARED {
@@ -105,16 +112,30 @@ impl<D: Database> Renewals<D> {
             return next;
         }
         let now = Instant::now();
-        let mut soonest = next;
-        for lease in leases {
+        // After an answer that is an error, the database is given a moment; without an answer it had
+        // its time.
+        let again = if answer.is_ok() { now + self.pause_after_error() } else { now };
+        let left = self.lose_expired(&leases, now);
+        let deadlines = left.iter().map(|lease| lease.last_renewed() + self.ttl);
+        deadlines.fold(again, Instant::min)
+    }
+
+    /// Marks the leases that are over as lost, and returns the others.
+    fn lose_expired(&self, leases: &[Arc<Lease>], now: Instant) -> Vec<Arc<Lease>> {
+        let is_over = |lease: &Arc<Lease>| {
             let elapsed = now.saturating_duration_since(lease.last_renewed());
-            if elapsed >= self.ttl {
+            let is_over = D::SHARED && elapsed >= self.ttl;
+            if is_over {
                 lease.lose(LostReason::NotRenewed { elapsed });
-            } else {
-                soonest = soonest.min(lease.last_renewed() + self.ttl);
             }
-        }
-        soonest
+            is_over
+        };
+        leases.iter().filter(|lease| !is_over(lease)).cloned().collect()
+    }
+
+    /// Returns the time to wait after a renewal that failed at once.
+    fn pause_after_error(&self) -> Duration {
+        (self.interval() / 10).max(MIN_INTERVAL)
     }
 
     /// Sends the renewal. If a lease has expired, a failure is no answer: the connection may have
