@@ -25,7 +25,7 @@ impl EarlyLoad {
     #[must_use]
     pub fn start(store: Arc<dyn JournalStore>, session: SessionId) -> Self {
         let runtime = Handle::current();
-        let (loaded, load) = oneshot::channel();
+        let (mut loaded, load) = oneshot::channel();
         let read = async move {
             let head = store.head(&session).await.ok()?;
             let state = load_with_head(&*store, &session, Some(head.clone())).await.ok()?;
@@ -37,8 +37,15 @@ impl EarlyLoad {
         // one.
         let thread = std::thread::Builder::new().name("robota-early-load".to_owned());
         let started = thread.spawn(move || {
-            if let Some(read) = runtime.block_on(read) {
-                // Without a receiver nobody resumes the session.
+            let read = runtime.block_on(async {
+                tokio::select! {
+                    read = read => read,
+                    // Nobody resumes the session. The runtime may end soon, and with it the timers and
+                    // connections of the store.
+                    () = loaded.closed() => None,
+                }
+            });
+            if let Some(read) = read {
                 let _ = loaded.send(read);
             }
         });

@@ -206,6 +206,12 @@ trait Database: Send + Sync + 'static {
     /// Returns hints, from now on, about journals that grew.
     fn growth_hints(&self) -> GrowthHints;
 
+    /// Returns how many blobs may be stored at the same time. Each can wait long for the end of a
+    /// deletion, and must leave connections for appends.
+    fn blob_writes(&self) -> usize {
+        tokio::sync::Semaphore::MAX_PERMITS
+    }
+
     /// Describes the database in error messages, without secrets.
     fn place(&self) -> String;
 }

@@ -727,8 +727,17 @@ async fn storing_a_blob_waits_for_the_deletion_of_a_long_session() {
     let blobs = store.blobs(&session);
     let release = async {
         sweep.execute("SELECT pg_sleep(6)::TEXT", &[]).await.unwrap();
+        // More blobs wait than the pool has connections, and appends need one.
+        let mut journal = store.create(&SessionId::from("other")).await.unwrap();
+        journal.append(&events(1..=1), Durability::Synced).await.unwrap();
         sweep.commit().await.unwrap();
     };
-    let (stored, ()) = tokio::join!(blobs.put(b"bytes"), release);
-    assert_eq!(blobs.get(&stored.unwrap()).await.unwrap().as_deref(), Some(&b"bytes"[..]));
+    let many = (0..20_u8).map(|byte| {
+        let blobs = &blobs;
+        async move { blobs.put(&[byte]).await }
+    });
+    let (stored, ()) = tokio::join!(futures::future::join_all(many), release);
+    for (byte, stored) in (0..20_u8).zip(stored) {
+        assert_eq!(blobs.get(&stored.unwrap()).await.unwrap(), Some(vec![byte]));
+    }
 }

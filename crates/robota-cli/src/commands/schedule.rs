@@ -192,9 +192,11 @@ async fn list_all(context: &Context, args: &StoreArgs) -> anyhow::Result<Exit> {
     loop {
         let page = context.store.list(&filter).await?;
         for head in page.sessions {
-            let list = stored_schedules(&*context.store, &head.session, &SystemClock).await?;
-            if !list.is_empty() {
-                sessions.push((head, list));
+            match stored_schedules(&*context.store, &head.session, &SystemClock).await {
+                Ok(list) if list.is_empty() => {}
+                Ok(list) => sessions.push((head, list)),
+                // One damaged session must not hide the schedules of the others.
+                Err(error) => output::error(&error.to_string()),
             }
         }
         filter.after = page.next;

@@ -6,6 +6,7 @@ use robota_core::blob::Blobs;
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalError;
 use robota_core::message::BlobRef;
+use tokio::sync::Semaphore;
 
 use super::{BlobLock, Database, Query, Tx, Value};
 use crate::DurabilityLevel;
@@ -18,6 +19,8 @@ pub(super) struct SqlBlobs<D> {
     pub(super) database: Arc<D>,
     pub(super) session: SessionId,
     pub(super) level: DurabilityLevel,
+    /// One permit for each blob that is being stored.
+    pub(super) writes: Arc<Semaphore>,
 }
 
 async fn put(
@@ -64,6 +67,8 @@ impl<D: Database> Blobs for SqlBlobs<D> {
         let durable = self.level != DurabilityLevel::Relaxed;
         let put =
             super::work(move |tx| Box::pin(async move { put(tx, &session, &hash, &bytes).await }));
+        // The semaphore is never closed.
+        let _permit = self.writes.acquire().await;
         self.database.write(durable, put).await?;
         Ok(blob)
     }

@@ -212,6 +212,10 @@ impl Database for Postgres {
     const SHARED: bool = true;
     const POLL: Duration = Duration::from_secs(1);
 
+    fn blob_writes(&self) -> usize {
+        (self.connections.pool.status().max_size / 4).max(1)
+    }
+
     fn write<T: Send + 'static>(
         &self,
         durable: bool,

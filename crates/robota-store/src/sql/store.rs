@@ -22,6 +22,7 @@ use super::lease::{self, Lease, LeaseRequest};
 use super::renew::Renewals;
 use super::{Database, Query, Value, chain, fork, list, query, remove, work};
 use crate::DurabilityLevel;
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 /// Stores sessions in a database: [`SqliteStore`](crate::SqliteStore) or
@@ -35,6 +36,7 @@ pub struct SqlStore<D> {
     ended: Arc<EndedLeases>,
     renewals: Arc<Renewals<D>>,
     releases: Arc<Releases>,
+    blob_writes: Arc<Semaphore>,
 }
 
 impl<D: Database> fmt::Debug for SqlStore<D> {
@@ -53,6 +55,7 @@ impl<D> Clone for SqlStore<D> {
             ended: Arc::clone(&self.ended),
             renewals: Arc::clone(&self.renewals),
             releases: Arc::clone(&self.releases),
+            blob_writes: Arc::clone(&self.blob_writes),
         }
     }
 }
@@ -90,7 +93,9 @@ impl<D: Database> SqlStore<D> {
     ) -> Self {
         let (database, ended) = (Arc::new(database), Arc::new(EndedLeases::new(ttl)));
         let renewals = Renewals::new(Arc::clone(&database), ttl);
-        Self { database, level, ttl, clock, ended, renewals, releases: Arc::default() }
+        let blob_writes = Arc::new(Semaphore::new(database.blob_writes()));
+        let releases = Arc::default();
+        Self { database, level, ttl, clock, ended, renewals, releases, blob_writes }
     }
 
     fn request(&self) -> LeaseRequest {
@@ -261,6 +266,7 @@ impl<D: Database> JournalStore for SqlStore<D> {
             database: Arc::clone(&self.database),
             session: session.clone(),
             level: self.level,
+            writes: Arc::clone(&self.blob_writes),
         })
     }
 }
