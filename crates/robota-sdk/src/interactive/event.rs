@@ -405,7 +405,7 @@ impl InteractiveEvents {
     }
 
     /// Waits for the next event; none once the session has ended. Cancel safe: no event is lost if the
-    /// future is dropped, and none after an error of a read.
+    /// future is dropped, and none after an error of a read: the next call reads again, so wait before it.
     ///
     /// # Errors
     /// If the journal cannot be read, or the session was lost.
