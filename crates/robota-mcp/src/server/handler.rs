@@ -158,8 +158,9 @@ impl ServerHandler for Handler {
                 Asks::Requests,
             ),
         };
+        let keeps = call.host.keeps_session();
         let called = self.served.tools.call(call);
-        Ok(result(self.keep_alive.during(&context.extensions, called).await).into())
+        Ok(result(self.keep_alive.during(&context.extensions, &keeps, called).await).into())
     }
 
     async fn list_resources(

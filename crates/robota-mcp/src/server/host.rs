@@ -3,6 +3,9 @@
 
 #![expect(deprecated, reason = "hosts of older versions have log levels and sampling")]
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use rmcp::model::{
     CancelledNotificationParam, ClientCapabilities, ClientResult, CreateMessageRequest,
     CreateMessageRequestParams, ElicitRequest, ElicitRequestParams, ElicitResult,
@@ -26,6 +29,8 @@ pub struct McpHost {
     /// The lowest level of the log messages that the host wants.
     level: LogLevel,
     asks: Asks,
+    /// Whether the call keeps the HTTP session of the host.
+    keeps_session: Arc<AtomicBool>,
 }
 
 /// How a host is asked.
@@ -165,7 +170,19 @@ impl McpHost {
         level: LogLevel,
         asks: Asks,
     ) -> Self {
-        Self { number, peer, token, level, asks }
+        let keeps_session = Arc::new(AtomicBool::new(true));
+        Self { number, peer, token, level, asks, keeps_session }
+    }
+
+    /// Returns whether the call keeps the HTTP session of the host now.
+    pub(super) fn keeps_session(&self) -> Arc<AtomicBool> {
+        self.keeps_session.clone()
+    }
+
+    /// Sets whether the call keeps the HTTP session of a host that says nothing, as it does from its start
+    /// on. A call that only waits should not: if the host is gone, the end of the session ends the call.
+    pub fn keep_session(&self, keep: bool) {
+        self.keeps_session.store(keep, Ordering::Relaxed);
     }
 
     /// Returns the number of the connection. Calls over other connections, which may be of other hosts, have

@@ -3,6 +3,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use http::request::Parts;
@@ -26,15 +27,20 @@ impl KeepAlive {
         Self(Some(sessions))
     }
 
-    /// Runs the call of a request with these extensions, and keeps its session meanwhile.
-    pub(super) async fn during<T>(&self, request: &Extensions, call: impl Future<Output = T>) -> T {
+    /// Runs the call of a request with these extensions, and keeps its session while the call `keeps` it.
+    pub(super) async fn during<T>(
+        &self,
+        request: &Extensions,
+        keeps: &AtomicBool,
+        call: impl Future<Output = T>,
+    ) -> T {
         let mut call = pin!(call);
         if let (Some(sessions), Some(session)) = (&self.0, session(request)) {
             // Beside the call, not between its steps: a host that does not read stops the worker of its
             // session, which then answers no sign of life, and must not stop the call with it.
             tokio::select! {
                 result = &mut call => return result,
-                () = signs_of_life(sessions, session) => {}
+                () = signs_of_life(sessions, session, keeps) => {}
             }
         }
         call.await
@@ -47,10 +53,12 @@ fn session(request: &Extensions) -> Option<&str> {
 }
 
 /// Restarts the time of a session again and again, for a day.
-async fn signs_of_life(sessions: &LocalSessionManager, session: &str) {
+async fn signs_of_life(sessions: &LocalSessionManager, session: &str, keeps: &AtomicBool) {
     for _ in 0..TIMES {
         tokio::time::sleep(EVERY).await;
-        touch(sessions, session).await;
+        if keeps.load(Ordering::Relaxed) {
+            touch(sessions, session).await;
+        }
     }
 }
 

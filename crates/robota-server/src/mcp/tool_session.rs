@@ -37,6 +37,10 @@ const COMMANDS: &str = "robota_command_";
 const PROGRESS_EVERY: Duration = Duration::from_secs(10);
 /// How long a question about a call may stay open while other calls wait for that call.
 const MAX_QUESTION: Duration = Duration::from_secs(5 * 60);
+/// How long a call with an open question keeps the HTTP session of a silent host, which may be gone.
+const MAX_KEPT_QUESTION: Duration = Duration::from_secs(30 * 60);
+/// How many calls wait at the same time; further ones are refused.
+const MAX_WAITING: usize = 64;
 /// The size limit of an image of a result.
 const MAX_IMAGE: u64 = 8 * 1024 * 1024;
 
@@ -99,8 +103,9 @@ impl ToolSession {
     /// Runs a call as a turn, and waits for its end.
     pub(super) async fn call(&self, call: ServedCall) -> ServedResult {
         let mut progress = Progress::start(&call);
-        let Some(_running) = self.wait_to_run(&call, &mut progress).await else {
-            return ServedResult::error("the call was cancelled");
+        let _running = match self.wait_to_run(&call, &mut progress).await {
+            Ok(running) => running,
+            Err(refused) => return ServedResult::error(refused),
         };
         let text = format!("The MCP host calls {}.", call.tool);
         self.calls.set(&call);
@@ -110,23 +115,32 @@ impl ToolSession {
         }
     }
 
-    /// Waits for the calls before this one; none if the host cancels it meanwhile. The host gets progress:
-    /// many hosts cancel a call that is silent for a minute.
+    /// Waits for the calls before this one. The host gets progress: many hosts cancel a call that is silent
+    /// for a minute.
+    ///
+    /// # Errors
+    /// If the host cancels it meanwhile, or too many calls wait; the text is for the model of the host.
     async fn wait_to_run(
         &self,
         call: &ServedCall,
         progress: &mut Progress<'_>,
-    ) -> Option<MutexGuard<'_, ()>> {
+    ) -> Result<MutexGuard<'_, ()>, String> {
         if let Ok(running) = self.running.try_lock() {
-            return Some(running);
+            return Ok(running);
         }
-        let _waiting = Waiting::count(&self.waiting);
+        let full = || format!("{MAX_WAITING} calls wait already; try again later");
+        let _waiting = Waiting::count(&self.waiting).ok_or_else(full)?;
+        // A call of a host that is gone must not take its turn from the others.
+        call.host.keep_session(false);
         let running = self.running.lock();
         tokio::pin!(running);
         loop {
             tokio::select! {
-                () = call.cancel.cancelled() => return None,
-                running = &mut running => return Some(running),
+                () = call.cancel.cancelled() => return Err("the call was cancelled".to_owned()),
+                running = &mut running => {
+                    call.host.keep_session(true);
+                    return Ok(running);
+                }
                 () = progress.due() => {
                     progress.report(format!("{} waits for another call", call.tool)).await;
                 }
@@ -150,7 +164,10 @@ impl ToolSession {
                 event = chat.next() => event,
                 () = progress.due() => {
                     progress.report(format!("{} runs", call.tool)).await;
-                    if asked.is_some_and(|asked: Instant| asked.elapsed() >= MAX_QUESTION) {
+                    let since = asked.filter(|_| !self.session.approvals().is_empty());
+                    let open = since.map_or(Duration::ZERO, |asked: Instant| asked.elapsed());
+                    call.host.keep_session(open < MAX_KEPT_QUESTION);
+                    if open >= MAX_QUESTION {
                         self.deny_if_others_wait().await;
                     }
                     continue;
@@ -275,9 +292,11 @@ impl<'a> Progress<'a> {
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
-    fn count(waiting: &'a AtomicUsize) -> Self {
-        waiting.fetch_add(1, Ordering::Relaxed);
-        Self(waiting)
+    /// None if too many calls wait already.
+    fn count(waiting: &'a AtomicUsize) -> Option<Self> {
+        // Counted before it is compared, so that calls at the same time cannot exceed the limit together.
+        let counted = Self(waiting);
+        (waiting.fetch_add(1, Ordering::Relaxed) < MAX_WAITING).then_some(counted)
     }
 }
 

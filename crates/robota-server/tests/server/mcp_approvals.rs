@@ -319,6 +319,21 @@ async fn sdk_08_mcp_a_call_that_waits_gets_progress_and_does_not_wait_for_ever()
     assert!(!host.path("made").exists());
 }
 
+#[tokio::test]
+async fn sdk_08_mcp_too_many_calls_that_wait_are_refused() {
+    let mut host = Host::start("[Unused.]").await;
+    let write = host.call("Write", json!({"file_path": "made", "content": "x"})).await;
+    let question = host.question().await;
+    for _ in 0..65 {
+        host.call("Read", json!({"file_path": "a.txt"})).await;
+    }
+    let refused = host.expect(|message| message["result"]["isError"] == true).await;
+    let text = refused["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("64 calls wait already"), "{text}");
+    host.decide(&question, "allow").await;
+    assert_ne!(host.answer(write).await["result"]["isError"], true);
+}
+
 #[tokio::test(start_paused = true)]
 async fn sdk_08_mcp_a_question_stays_open_while_no_other_call_waits() {
     let mut host = Host::start("[Unused.]").await;

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use reqwest::{Body, Response};
@@ -18,7 +19,10 @@ use crate::server::http::{HttpOptions, HttpService, service};
 use crate::server::{Served, ServedCall, ServedResult, ServedTool, ServedTools, ServerInfo};
 
 /// A tool that is silent for a quarter of an hour.
-struct Silent;
+struct Silent {
+    /// Whether its calls keep their sessions.
+    keeps: bool,
+}
 
 #[async_trait::async_trait]
 impl ServedTools for Silent {
@@ -32,7 +36,8 @@ impl ServedTools for Silent {
         }]
     }
 
-    async fn call(&self, _call: ServedCall) -> ServedResult {
+    async fn call(&self, call: ServedCall) -> ServedResult {
+        call.host.keep_session(self.keeps);
         tokio::time::sleep(Duration::from_secs(15 * 60)).await;
         ServedResult::text("It is built.")
     }
@@ -63,9 +68,8 @@ async fn answer(mut response: Response) -> String {
     text
 }
 
-// No request leaves the process, so that the paused time advances only when nothing else can happen.
-#[tokio::test(start_paused = true)]
-async fn a_call_that_says_nothing_keeps_its_session() {
+/// Opens a session, and returns its id.
+async fn opened(tool: Silent) -> (HttpService, String) {
     let info = ServerInfo { name: "test", version: "1", instructions: "Build things.".to_owned() };
     let options = HttpOptions {
         hosts: vec!["localhost".to_owned()],
@@ -75,7 +79,7 @@ async fn a_call_that_says_nothing_keeps_its_session() {
     };
     // The comments that keep an idle stream open follow the real time.
     let config = StreamableHttpServerConfig::default().with_sse_keep_alive(None);
-    let service = service(info, Served::tools(Arc::new(Silent)), options, config);
+    let service = service(info, Served::tools(Arc::new(tool)), options, config);
     let params = json!({
         "protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": {"name": "x", "version": "1"},
@@ -86,13 +90,30 @@ async fn a_call_that_says_nothing_keeps_its_session() {
     assert!(answer(initialized).await.contains("Build things."));
     let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     assert!(post(&service, Some(&session), initialized).await.status().is_success());
+    (service, session)
+}
 
+// No request leaves the process, so that the paused time advances only when nothing else can happen.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_says_nothing_keeps_its_session() {
+    let (service, session) = opened(Silent { keeps: true }).await;
     let params = json!({"name": "build", "arguments": {}});
     let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params});
     let built = answer(post(&service, Some(&session), call).await).await;
     assert!(built.contains("It is built."), "{built}");
     let list = json!({"jsonrpc": "2.0", "id": 3, "method": "tools/list"});
     assert!(post(&service, Some(&session), list).await.status().is_success());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_only_waits_keeps_no_session() {
+    let (service, session) = opened(Silent { keeps: false }).await;
+    let params = json!({"name": "build", "arguments": {}});
+    let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params});
+    let built = answer(post(&service, Some(&session), call).await).await;
+    assert!(!built.contains("It is built."), "{built}");
+    let list = json!({"jsonrpc": "2.0", "id": 3, "method": "tools/list"});
+    assert!(!post(&service, Some(&session), list).await.status().is_success());
 }
 
 #[tokio::test(start_paused = true)]
@@ -105,7 +126,8 @@ async fn a_host_that_does_not_read_stops_no_call() {
     let mut extensions = Extensions::new();
     extensions.insert(request.into_parts().0);
     let call = tokio::time::sleep(Duration::from_secs(15 * 60));
+    let keeps = AtomicBool::new(true);
     let keep_alive = KeepAlive::new(sessions);
-    let ended = keep_alive.during(&extensions, call);
+    let ended = keep_alive.during(&extensions, &keeps, call);
     tokio::time::timeout(Duration::from_secs(16 * 60), ended).await.unwrap();
 }
