@@ -9,7 +9,6 @@ mod resources;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -65,9 +64,19 @@ struct Agent {
     prompts: tokio::sync::Mutex<Prompts>,
     changed: broadcast::Sender<String>,
     questions: Questions,
-    /// Whether the host cancelled or abandoned the call that started it, and so did not get its id.
-    forgotten: AtomicBool,
+    delivery: Mutex<Delivery>,
     _permit: OwnedSemaphorePermit,
+}
+
+/// Whether a host got the id of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Delivery {
+    /// The call that started it has not ended, or its result is on the way.
+    Open,
+    /// A host used the id, perhaps from the list of resources. This lasts, whatever becomes of the start.
+    Known,
+    /// The host cancelled or abandoned the call that started it.
+    Forgotten,
 }
 
 /// The end of a turn.
@@ -193,9 +202,10 @@ impl AgentTools {
 
     fn get(&self, id: &str) -> Result<Arc<Agent>, String> {
         let missing = || format!("there is no session `{id}`; agent_start starts one");
-        let agent = self.lock().get(id).cloned().ok_or_else(missing)?;
-        // The host has its id, perhaps from the list of resources.
-        agent.forgotten.store(false, Ordering::Relaxed);
+        let open = self.lock();
+        let agent = open.get(id).cloned().ok_or_else(missing)?;
+        // Before the map is free: a start that needs room must not take this agent for a forgotten one.
+        *agent.delivery() = Delivery::Known;
         Ok(agent)
     }
 
@@ -250,7 +260,7 @@ impl AgentTools {
             finished: watch::Sender::new(None),
             prompts: tokio::sync::Mutex::default(),
             changed: self.changed.clone(),
-            forgotten: AtomicBool::new(false),
+            delivery: Mutex::new(Delivery::Open),
             _permit: permit,
         });
         // Before the prompt is sent: `agent_cancel` has to find the session as soon as it works.
@@ -264,7 +274,9 @@ impl AgentTools {
             }
         };
         let report = self.follow(&agent, call, MAX_WAIT, Some(&sent)).await;
-        agent.forgotten.store(call.cancel.is_cancelled(), Ordering::Relaxed);
+        if call.cancel.is_cancelled() {
+            agent.forget();
+        }
         report
     }
 
@@ -275,24 +287,33 @@ impl AgentTools {
             if let Ok(permit) = self.free.clone().try_acquire_owned() {
                 return Ok(permit);
             }
-            let forgotten = self.lock().values().find(|agent| agent.is_forgotten()).cloned();
+            let forgotten = self.take_forgotten();
             let full = || format!("{MAX_SESSIONS} sessions are open; cancel one with agent_cancel");
             let forgotten = forgotten.ok_or_else(full)?;
             self.close_agent(&forgotten, "the MCP host cancelled its start").await;
         }
     }
 
-    /// Stops an agent that the host cannot name, because it did not get the result of the start.
+    /// Removes an agent that no host knows of, and that does nothing.
+    fn take_forgotten(&self) -> Option<Arc<Agent>> {
+        let mut open = self.lock();
+        let id = open.iter().find(|(_, agent)| agent.is_forgotten()).map(|(id, _)| id.clone())?;
+        open.remove(&id)
+    }
+
+    /// Stops an agent that no host can name, because none got the result of the start.
     pub(super) async fn undelivered(&self, tool: &str, result: &ServedResult) {
         let session = result.structured.as_ref().and_then(|report| report.get("session")?.as_str());
         let agent = session.filter(|_| tool == describe::START);
         let Some(agent) = agent.and_then(|session| self.lock().get(session).cloned()) else {
             return;
         };
-        if let Err(error) = agent.session.abort().await {
+        // Another host that uses the agent keeps its work.
+        if agent.forget()
+            && let Err(error) = agent.session.abort().await
+        {
             tracing::warn!(%error, "an agent that no host knows of was not stopped");
         }
-        agent.forgotten.store(true, Ordering::Relaxed);
     }
 
     /// Closes an agent that the host cannot name.
@@ -469,7 +490,20 @@ impl Agent {
     }
 
     fn is_forgotten(&self) -> bool {
-        self.forgotten.load(Ordering::Relaxed) && self.finished.borrow().is_some()
+        *self.delivery() == Delivery::Forgotten && self.finished.borrow().is_some()
+    }
+
+    fn delivery(&self) -> MutexGuard<'_, Delivery> {
+        self.delivery.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that its host did not get its id. Returns false if a host knows it nevertheless.
+    fn forget(&self) -> bool {
+        let mut delivery = self.delivery();
+        if *delivery != Delivery::Known {
+            *delivery = Delivery::Forgotten;
+        }
+        *delivery == Delivery::Forgotten
     }
 
     fn report(&self) -> Report {

@@ -472,3 +472,31 @@ async fn sdk_08_mcp_the_cancelled_call_of_a_waiting_prompt_stops_no_other_prompt
     assert_eq!((&report["state"], &report["text"]), (&json!("done"), &json!("It is made.")));
     assert!(host.path("made").exists());
 }
+
+#[tokio::test(start_paused = true)]
+async fn sdk_08_mcp_an_abandoned_start_stops_no_work_of_a_host_that_uses_the_agent() {
+    let mut host = Host::start_modern(WRITE, &json!({"elicitation": {"form": {}}}));
+    let started = host.call("agent_start", json!({"prompt": "Make a file."})).await;
+    let asked = host.answer(started).await["result"].clone();
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    // Another host finds the agent in the list. The first one never comes back.
+    let session = session(&mut host).await;
+    let wait = json!({"session": session});
+    let mut answer = Value::Null;
+    for _ in 0..20 {
+        let waited = host.call("agent_wait", wait.clone()).await;
+        answer = host.answer(waited).await["result"].clone();
+        if answer["resultType"] == "input_required" {
+            break;
+        }
+    }
+    assert_eq!(answer["resultType"], "input_required", "{answer}");
+    let (key, _) = answer["inputRequests"].as_object().unwrap().iter().next().unwrap();
+    let allow = json!({key: {"action": "accept", "content": {"decision": "allow"}}});
+    let state = answer["requestState"].clone();
+    let retry = json!({"name": "agent_wait", "arguments": wait, "inputResponses": allow, "requestState": state});
+    let waited = host.request("tools/call", retry).await;
+    let report = host.report(waited).await;
+    assert_eq!((&report["state"], &report["text"]), (&json!("done"), &json!("It is made.")));
+    assert!(host.path("made").exists());
+}
