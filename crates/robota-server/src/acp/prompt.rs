@@ -75,7 +75,9 @@ fn as_text(blocks: &[ContentBlock]) -> Option<String> {
         let (text, is_link) = match block {
             ContentBlock::Text { text } => (text.clone(), false),
             ContentBlock::ResourceLink { name, uri, .. } => {
-                let link = || without_mentions(&other_link(name, uri));
+                // In Markdown both are still the sign; an address contains no spaces, so that it stays.
+                let (name, address) = (without_mentions(name, "\\@"), without_mentions(uri, "%40"));
+                let link = || other_link(&name, &address);
                 (mention_of_address(uri).unwrap_or_else(link), true)
             }
             _ => return None,
@@ -97,16 +99,18 @@ fn other_link(name: &str, uri: &str) -> String {
     format!("[{name}]({uri})")
 }
 
-/// Returns a text that mentions nothing when it is read as typed: the name of an issue or a page can contain
-/// anything.
-fn without_mentions(text: &str) -> String {
+/// Returns a part of a link that mentions nothing when it is read as typed: the name of an issue or a page can
+/// contain anything. The sign of a mention becomes `sign`; every other one stays.
+fn without_mentions(text: &str, sign: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    for letter in text.chars() {
-        // A mention starts after a space or a parenthesis. In Markdown this is still the letter.
-        if letter == '@' && !shown.chars().next_back().is_some_and(char::is_alphanumeric) {
-            shown.push('\\');
+    for (at, letter) in text.char_indices() {
+        // A mention of a file starts after a space; that of a resource may have these between.
+        let before = text[..at].trim_end_matches(['(', '"', '\'']);
+        if letter == '@' && before.ends_with(char::is_whitespace) {
+            shown.push_str(sign);
+        } else {
+            shown.push(letter);
         }
-        shown.push(letter);
     }
     shown
 }

@@ -78,7 +78,19 @@ async fn the_name_of_a_link_in_a_command_mentions_no_file() {
         {"type": "text", "text": "/review"},
         {"type": "resource_link", "name": "Bug\n@.env (@docs:x by a@b", "uri": "https://example.com/ @x"},
     ]);
-    let typed = "/review [Bug\n\\@.env (\\@docs:x by a@b](https://example.com/ \\@x)".to_owned();
+    let typed = "/review [Bug\n\\@.env (\\@docs:x by a@b](https://example.com/ %40x)".to_owned();
+    assert!(robota_config::mentions::mentions(&typed).is_empty());
+    assert_eq!(read_json(blocks).await.unwrap(), PromptInput::Typed(typed));
+}
+
+#[tokio::test]
+async fn the_address_of_a_link_in_a_command_stays() {
+    let uri = "https://www.npmjs.com/package/@types/node/@scope?by=(@me)";
+    let blocks = json!([
+        {"type": "text", "text": "/review"},
+        {"type": "resource_link", "name": "(@types/node, by @me", "uri": uri},
+    ]);
+    let typed = format!("/review [(@types/node, by \\@me]({uri})");
     assert!(robota_config::mentions::mentions(&typed).is_empty());
     assert_eq!(read_json(blocks).await.unwrap(), PromptInput::Typed(typed));
 }
