@@ -7,6 +7,8 @@ use std::time::Duration;
 use robota_core::ids::CallId;
 use robota_sdk::host::{TerminalCommand, TerminalEnd, TerminalResult};
 use serde_json::Value;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::Connection;
@@ -48,14 +50,15 @@ pub(super) async fn run(
         cwd: command.cwd.to_str()?,
         output_byte_limit: command.output_limit,
     };
-    let session = session_id.to_owned();
-    let late = async move |connection: Arc<Connection>, created: CreateTerminalResponse| {
-        // The editor has started the command after all. It also ends it with this.
-        let terminal_id = &created.terminal_id;
-        let terminal = TerminalRequest { session_id: &session, terminal_id };
-        release(&connection, &terminal).await;
+    let (connecting, session) = (connection.clone(), session_id.to_owned());
+    // The editor may answer when nobody waits any more, and has started the command then.
+    let own = |created: CreateTerminalResponse| Terminal {
+        connection: connecting,
+        session,
+        id: created.terminal_id,
+        released: false,
     };
-    let creating = connection.request_or_late("terminal/create", &request, late);
+    let creating = connection.request_owned("terminal/create", &request, own);
     let created = tokio::select! {
         // Biased: a terminal that was started counts.
         biased;
@@ -64,7 +67,7 @@ pub(super) async fn run(
         () = cancel.cancelled() => return Some(without_terminal(TerminalEnd::Interrupted)),
         () = tokio::time::sleep(LIMIT) => return Some(without_terminal(TerminalEnd::Unknown)),
     };
-    let terminal_id = created.terminal_id;
+    let terminal_id = created.id.clone();
     shown
         .0
         .lock()
@@ -99,14 +102,48 @@ pub(super) async fn run(
         Ok(Ok(output)) => serde_json::from_value::<TerminalOutput>(output).unwrap_or_default(),
         _ => TerminalOutput::default(),
     };
-    release(connection, &terminal).await;
+    created.release().await;
     Some(TerminalResult { output: output.output, cut: output.truncated, end })
 }
 
-/// Lets the editor forget a terminal. It ends the command, and still shows what was printed.
-async fn release(connection: &Connection, terminal: &TerminalRequest<'_>) {
-    let releasing = connection.request::<Value>("terminal/release", terminal);
-    let _ = tokio::time::timeout(LIMIT, releasing).await;
+/// A terminal that the editor has created. It is released when this is dropped.
+struct Terminal {
+    connection: Arc<Connection>,
+    session: String,
+    id: String,
+    released: bool,
+}
+
+impl Terminal {
+    /// Lets the editor forget the terminal. It ends the command, and still shows what was printed.
+    async fn release(mut self) {
+        if let Some(releasing) = self.begin_release() {
+            // Fails only if the runtime ends.
+            let _ = releasing.await;
+        }
+    }
+
+    /// A task of its own: a caller that is dropped must not stop it.
+    fn begin_release(&mut self) -> Option<JoinHandle<()>> {
+        // Without a runtime the process ends, and the connection with it.
+        let runtime = Handle::try_current().ok()?;
+        if std::mem::replace(&mut self.released, true) {
+            return None;
+        }
+        let connection = self.connection.clone();
+        let (session, id) = (self.session.clone(), self.id.clone());
+        Some(runtime.spawn(async move {
+            let terminal = TerminalRequest { session_id: &session, terminal_id: &id };
+            let releasing = connection.request::<Value>("terminal/release", &terminal);
+            let _ = tokio::time::timeout(LIMIT, releasing).await;
+        }))
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.begin_release();
+    }
 }
 
 /// Returns the result of a command whose terminal the editor did not name.

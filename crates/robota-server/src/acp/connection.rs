@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -24,16 +24,20 @@ pub enum InputLine {
     TooLong,
 }
 
+/// The requests that wait for their answers.
+type Requests = HashMap<RequestId, oneshot::Sender<Result<Value, RpcError>>>;
+
 /// The sending side of a connection.
 pub(super) struct Connection {
     out: mpsc::Sender<String>,
     next: AtomicI64,
-    waiting: Mutex<HashMap<RequestId, oneshot::Sender<Result<Value, RpcError>>>>,
+    /// The requests without an answer; none after the end, when no answer can come.
+    waiting: Mutex<Option<Requests>>,
 }
 
 impl Connection {
     pub(super) fn new(out: mpsc::Sender<String>) -> Self {
-        Self { out, next: AtomicI64::new(1), waiting: Mutex::default() }
+        Self { out, next: AtomicI64::new(1), waiting: Mutex::new(Some(Requests::new())) }
     }
 
     /// Sends a line. If the editor has closed the connection, the line is dropped: the input ends
@@ -59,73 +63,87 @@ impl Connection {
         method: &str,
         params: &impl Serialize,
     ) -> Result<T, RpcError> {
-        let (id, answered) = self.begin();
+        let (id, answered) = self.begin().ok_or_else(gone)?;
         // From here on the entry in `waiting` is removed however this future ends.
         let pending = Pending { connection: self, id };
         self.send(rpc::request(&pending.id, method, params)).await;
         read(method, answered.await)
     }
 
-    /// Sends a request whose answer has to be handled in any case. When the receiver is dropped, it sends the
-    /// editor a cancellation of the request, and a result that comes nevertheless goes to `late`.
-    pub(super) fn request_or_late<T, F>(
+    /// Sends a request whose result has an owner in any case: `own` returns it, and it is dropped if nobody
+    /// takes it. When the receiver is dropped, it sends the editor a cancellation of the request; the result
+    /// may come nevertheless.
+    pub(super) fn request_owned<T, O>(
         self: &Arc<Self>,
         method: &'static str,
         params: &impl Serialize,
-        late: impl FnOnce(Arc<Self>, T) -> F + Send + 'static,
-    ) -> oneshot::Receiver<Result<T, RpcError>>
+        own: impl FnOnce(T) -> O + Send + 'static,
+    ) -> oneshot::Receiver<Result<O, RpcError>>
     where
-        T: DeserializeOwned + Send + 'static,
-        F: Future<Output = ()> + Send,
+        T: DeserializeOwned,
+        O: Send + 'static,
     {
-        let (id, mut answered) = self.begin();
-        let line = rpc::request(&id, method, params);
         let (mut sender, receiver) = oneshot::channel();
+        let Some((id, mut answered)) = self.begin() else {
+            // The receiver is there.
+            let _ = sender.send(Err(gone()));
+            return receiver;
+        };
+        let line = rpc::request(&id, method, params);
         let this = self.clone();
         tokio::spawn(async move {
             this.send(line).await;
             tokio::select! {
                 biased;
                 answer = &mut answered => {
-                    // The receiver may be dropped at this moment.
-                    if let Err(Ok(result)) = sender.send(read(method, answer)) {
-                        late(this, result).await;
-                    }
+                    // Fails if the receiver was dropped at this moment.
+                    let _ = sender.send(read(method, answer).map(own));
                     return;
                 }
                 () = sender.closed() => {}
             }
             this.notify("$/cancel_request", &json!({"requestId": id})).await;
-            if let Ok(result) = read(method, answered.await) {
-                late(this, result).await;
-            }
+            drop(read(method, answered.await).map(own));
         });
         receiver
     }
 
-    /// Begins to wait for the response to a request.
-    fn begin(&self) -> (RequestId, oneshot::Receiver<Result<Value, RpcError>>) {
+    /// Begins to wait for the response to a request; none if the connection has ended.
+    fn begin(&self) -> Option<(RequestId, oneshot::Receiver<Result<Value, RpcError>>)> {
         // `Relaxed` is enough: the ids only have to differ.
         let id = RequestId::Number(self.next.fetch_add(1, Ordering::Relaxed));
         let (answer, answered) = oneshot::channel();
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), answer);
-        (id, answered)
+        // The end takes the map, so that a request either begins before it or not at all.
+        self.waiting().as_mut()?.insert(id.clone(), answer);
+        Some((id, answered))
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Option<Requests>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a request that waits.
+    fn take(&self, id: &RequestId) -> Option<oneshot::Sender<Result<Value, RpcError>>> {
+        self.waiting().as_mut()?.remove(id)
     }
 
     /// Takes the response to a request. A response without a waiting request is ignored.
     pub(super) fn on_response(&self, id: &RequestId, result: Result<Value, RpcError>) {
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-        if let Some(waiting) = waiting {
+        if let Some(waiting) = self.take(id) {
             let _ = waiting.send(result);
         }
     }
 
-    /// Ends all requests that wait: no answer will come.
+    /// Ends all requests that wait, and those that begin later: no answer will come.
     pub(super) fn end(&self) {
         // Dropping the senders wakes the requests, which report that the editor closed the
         // connection.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        *self.waiting() = None;
     }
+}
+
+fn gone() -> RpcError {
+    RpcError::new(INTERNAL_ERROR, "the editor closed the connection")
 }
 
 /// Reads the answer to a request. Without one, the connection has ended.
@@ -133,7 +151,6 @@ fn read<T: DeserializeOwned>(
     method: &str,
     answer: Result<Result<Value, RpcError>, oneshot::error::RecvError>,
 ) -> Result<T, RpcError> {
-    let gone = || RpcError::new(INTERNAL_ERROR, "the editor closed the connection");
     let result = answer.map_err(|_| gone())??;
     serde_json::from_value(result).map_err(|error| {
         RpcError::new(INTERNAL_ERROR, format!("the editor's answer to {method}: {error}"))
@@ -148,12 +165,13 @@ struct Pending<'a> {
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        let waiting = &self.connection.waiting;
-        let open = waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
-        if open.is_some() {
+        if self.connection.take(&self.id).is_some() {
             let params = json!({"requestId": self.id});
             // A full queue loses the notice, which is only a courtesy.
             let _ = self.connection.out.try_send(rpc::notification("$/cancel_request", &params));
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
