@@ -59,7 +59,12 @@ impl Folders {
         }
         let mut all = host.list(None).await?;
         let mut listed: HashSet<_> = all.iter().map(|head| head.session.clone()).collect();
-        let folders = self.seen().folders.clone();
+        let folders = {
+            let mut seen = self.seen();
+            // A session that is listed again was restored, or another folder has it too.
+            seen.deleted.retain(|session| !listed.contains(session));
+            seen.folders.clone()
+        };
         for folder in folders {
             match host.list(Some(&folder)).await {
                 // Several folders can have one store.
