@@ -9,7 +9,7 @@ use robota_core::ids::CallId;
 use robota_core::message::{ToolInput, ToolUse};
 use robota_core::paths::Paths;
 use robota_core::permission::Verdict;
-use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{AwaitedTools, InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
 use robota_policy::{Policy, ToolCall};
 use serde_json::{Map, Value};
 
@@ -72,6 +72,14 @@ impl Tool for PolicyCheckedTool {
 
     fn timeout(&self) -> Option<Duration> {
         self.tool.timeout()
+    }
+
+    fn offered(&self) -> bool {
+        self.tool.offered()
+    }
+
+    fn awaited(&self) -> Vec<AwaitedTools> {
+        self.tool.awaited()
     }
 
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {

@@ -19,6 +19,14 @@ impl Tool for Careful {
         true
     }
 
+    fn offered(&self) -> bool {
+        false
+    }
+
+    fn awaited(&self) -> Vec<AwaitedTools> {
+        vec![AwaitedTools { prefix: "mcp__docs__".to_owned(), reason: "it starts".to_owned() }]
+    }
+
     async fn run(&self, _: Value, _: ToolContext) -> ToolOutcome {
         ToolOutcome::ok("ran")
     }
@@ -45,5 +53,7 @@ async fn a_tool_that_always_asks_is_asked_about_although_the_mode_allows_everyth
     });
     let allowed = tool().approver(approver);
     assert!(allowed.always_asks());
+    assert!(!allowed.offered(), "a search finds it");
+    assert_eq!(allowed.awaited()[0].prefix, "mcp__docs__");
     assert_eq!(allowed.run(json!({}), ToolContext::detached()).await.text(), "ran");
 }
