@@ -39,7 +39,7 @@ pub(crate) use process::SessionAgentProcesses;
 pub use process::{AgentProcess, AgentProgram, AgentStart};
 pub(crate) use sessions::SessionAgents;
 pub(crate) use tool::AgentTool;
-pub(crate) use tools::{denied_calls, filter as filter_tools, remove_partly_denied};
+pub(crate) use tools::{ToolLimits, filter as filter_tools, remove_partly_denied};
 
 use crate::budget::BudgetGuard;
 use crate::interactive::OpenSessions;
@@ -97,6 +97,8 @@ pub(crate) struct AgentParts {
     pub(crate) place: ToolWorkspace,
     /// The names of the built-in tools that the session offers; none for all.
     pub(crate) only_tools: Option<Vec<String>>,
+    /// Which tools the agent leaves that the conversation runs as.
+    pub(crate) tool_limits: ToolLimits,
     /// Whether tools that change files are left out.
     pub(crate) read_only: bool,
     /// Tools besides the built-in ones.

@@ -37,6 +37,7 @@ pub(crate) use prompts::PromptSource;
 pub use replace::McpReplaced;
 pub(crate) use sampling::ModelSampler;
 
+use crate::agents::ToolLimits;
 use crate::notice::Notice;
 use crate::project::Project;
 use crate::prompt::PromptPart;
@@ -297,6 +298,8 @@ pub struct SessionMcp {
     errors: Arc<Vec<McpEntryError>>,
     /// A tool that it denies is not offered.
     policy: Policy,
+    /// Those of the agent that the conversation runs as.
+    pub(crate) limits: ToolLimits,
     /// The instructions of servers that the messages have.
     given: GivenInstructions,
 }
@@ -305,6 +308,7 @@ pub struct SessionMcp {
 struct AllowedTools {
     tools: SessionTools,
     policy: Policy,
+    limits: ToolLimits,
 }
 
 impl ToolSource for AllowedTools {
@@ -314,7 +318,10 @@ impl ToolSource for AllowedTools {
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let mut all = self.tools.tools();
-        all.retain(|tool| !self.policy.denies_tool(&tool.spec().name));
+        all.retain(|tool| {
+            let name = tool.spec().name.as_str();
+            !self.policy.denies_tool(name) && self.limits.allows(name)
+        });
         all
     }
 }
@@ -358,8 +365,14 @@ impl SessionMcp {
             configured: Arc::new(Mutex::new(configured)),
             errors: Arc::new(found.errors),
             policy: project.policy.clone(),
+            limits: ToolLimits::default(),
             given: GivenInstructions::default(),
         })
+    }
+
+    /// Offers only what the agent leaves that the conversation runs as.
+    pub(crate) fn limited(self, limits: ToolLimits) -> Self {
+        Self { limits, ..self }
     }
 
     /// Waits for the servers that the first request needs. Those in the host program run already, so they
@@ -398,13 +411,27 @@ impl SessionMcp {
 
     /// Returns the tools that a session has.
     pub(crate) fn source(&self) -> Arc<dyn ToolSource> {
-        Arc::new(AllowedTools { tools: self.tools.clone(), policy: self.policy.clone() })
+        Arc::new(self.allowed())
+    }
+
+    fn allowed(&self) -> AllowedTools {
+        let (tools, policy) = (self.tools.clone(), self.policy.clone());
+        AllowedTools { tools, policy, limits: self.limits.clone() }
     }
 
     /// Returns the instructions for models of the servers that no rule denies.
     pub(crate) fn instructions(&self) -> Vec<ServerInstructions> {
         let mut all = self.servers.instructions();
         all.retain(|one| !self.denies_server(&one.server));
+        if self.limits.allows_all() || all.is_empty() {
+            return all;
+        }
+        // A server whose tools the conversation does not have should not instruct it.
+        let tools = self.allowed().tools();
+        all.retain(|one| {
+            let prefix = format!("mcp__{}__", server_part(&one.server));
+            tools.iter().any(|tool| tool.spec().name.starts_with(&prefix))
+        });
         all
     }
 

@@ -23,7 +23,7 @@ use super::approvals::AgentApprover;
 use super::preload::Preloaded;
 use super::servers::names_server;
 use super::sessions::{NewAgent, ParentFacts};
-use super::{AgentCatalogue, AgentParts, AgentPermissions, SessionAgents};
+use super::{AgentCatalogue, AgentParts, AgentPermissions, SessionAgents, ToolLimits};
 use crate::budget::{Budget, BudgetGuard};
 use crate::error::SdkError;
 use crate::interactive::InteractiveSessionBuilder;
@@ -87,6 +87,8 @@ pub struct AgentStart {
     parent: ParentFacts,
     permissions: AgentPermissions,
     only_tools: Option<Vec<String>>,
+    #[serde(default)]
+    tool_limits: ToolLimits,
     instructions: String,
     /// The points at which each of the program's hooks runs.
     hooks: Vec<Vec<HookPoint>>,
@@ -130,6 +132,7 @@ impl AgentProcesses for SessionAgentProcesses {
             parent: ParentFacts::of(&parts.open, &self.parent)?,
             permissions: parts.permissions.clone(),
             only_tools: parts.only_tools.clone(),
+            tool_limits: parts.tool_limits.clone(),
             instructions: parts.instructions.clone(),
             hooks: parts.program_hooks(&job.work).iter().map(points).collect(),
             mcp_arguments: parts.mcp_arguments.clone(),
@@ -236,7 +239,8 @@ impl AgentProcess {
         let (arguments, strict) = start.mcp_arguments.clone();
         let setup = McpSetup { arguments, strict, ..McpSetup::default() };
         let options = mcp::options(&project, &supervisor, &environment, on_notice.clone());
-        let mcp = SessionMcp::start(&project, &setup, options, &mut Vec::new());
+        let mcp = SessionMcp::start(&project, &setup, options, &mut Vec::new())
+            .map(|mcp| mcp.limited(start.tool_limits.clone()));
         if let Some(mcp) = &mcp {
             mcp.ready(mcp::DEFAULT_WAIT).await;
         }
@@ -247,6 +251,7 @@ impl AgentProcess {
             store,
             place,
             only_tools: start.only_tools.clone(),
+            tool_limits: start.tool_limits.clone(),
             read_only,
             more_tools: Vec::new(),
             instructions: start.instructions.clone(),

@@ -9,7 +9,7 @@ use robota_mcp::client::{ServerInstructions, SessionTools};
 use robota_mcp::names::server_part;
 use serde_json::{Map, Value, json};
 
-use super::{AgentParts, tools};
+use super::{AgentParts, ToolLimits, tools};
 use crate::mcp::{self, DEFAULT_WAIT, GivenInstructions, LateInstructions, McpSetup, SessionMcp};
 use crate::project::Project;
 
@@ -123,6 +123,7 @@ impl AgentParts {
                 only: only.map(<[String]>::to_vec),
                 servers,
                 read_only: self.read_only,
+                of_session: mcp.limits.clone(),
                 inner: mcp.tools.clone(),
             })
         };
@@ -163,6 +164,8 @@ struct AgentTools {
     /// The only servers; none for all.
     servers: Option<Vec<String>>,
     read_only: bool,
+    /// Those of the agent that the conversation runs as.
+    of_session: ToolLimits,
     inner: SessionTools,
 }
 
@@ -186,7 +189,9 @@ impl ToolSource for AgentTools {
             let spec = tool.spec();
             // As for the built-in tools: with a read-only sandbox, nothing that changes files is
             // offered.
-            (!self.read_only || spec.class != Class::Modify) && self.is_of_server(&spec.name)
+            (!self.read_only || spec.class != Class::Modify)
+                && self.is_of_server(&spec.name)
+                && self.of_session.allows(&spec.name)
         });
         tools::filter(&mut all, &self.definition, self.only.as_deref());
         all

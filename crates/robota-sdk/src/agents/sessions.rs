@@ -176,8 +176,10 @@ impl NewAgent {
         let Self { parts, parent, job, definition, .. } = self;
         let mode = agent_mode(parent.mode, definition.permission_mode);
         let gate = PolicyGate::new(project.policy.clone(), project::paths());
-        for rule in tools::denied_calls(definition) {
-            gate.add_session_rule(List::Deny, &rule).map_err(|error| error.to_string())?;
+        let own = tools::denied_calls(definition);
+        // What the conversation may not do, it may not have done by an agent either.
+        for rule in own.iter().chain(parts.tool_limits.denied_calls()) {
+            gate.add_session_rule(List::Deny, rule).map_err(|error| error.to_string())?;
         }
         if parts.permissions.inherits_rules() {
             // Copied: what the user allows later for the session does not reach a running agent.
@@ -292,7 +294,10 @@ impl NewAgent {
             let mut tools = parts.built_in(&place.for_session(session.blobs.clone()));
             tools.extend(parts.more_tools.iter().cloned());
             // After all tools are collected: a rule denies tools of plugins and services too.
-            tools.retain(|tool| !parts.project.policy.denies_tool(&tool.spec().name));
+            tools.retain(|tool| {
+                let name = tool.spec().name.as_str();
+                !parts.project.policy.denies_tool(name) && !parts.tool_limits.denies(name)
+            });
             tools::filter(&mut tools, &definition, only.as_deref());
             tools
         })
@@ -315,7 +320,10 @@ impl NewAgent {
         let files = Arc::new(Mutex::new(project.settings.named_files.clone()));
         let place = self.place(project, &variables).for_session(parts.store.blobs(id));
         let mut tools = parts.built_in(&place);
-        tools.retain(|tool| !project.policy.denies_tool(&tool.spec().name));
+        tools.retain(|tool| {
+            let name = tool.spec().name.as_str();
+            !project.policy.denies_tool(name) && !parts.tool_limits.denies(name)
+        });
         let own = HookParts {
             project,
             session: id,
@@ -359,11 +367,12 @@ impl AgentParts {
         let mut tools = robota_tools::tools(place);
         tools.retain(|tool| {
             let spec = tool.spec();
-            let offered = |only: &Vec<String>| only.contains(&spec.name);
+            let offered = match &self.only_tools {
+                Some(only) => only.contains(&spec.name),
+                None => self.tool_limits.allows(&spec.name),
+            };
             // No user watches an agent.
-            spec.name != ASK_USER
-                && (!self.read_only || spec.class != Class::Modify)
-                && self.only_tools.as_ref().is_none_or(offered)
+            spec.name != ASK_USER && (!self.read_only || spec.class != Class::Modify) && offered
         });
         tools
     }

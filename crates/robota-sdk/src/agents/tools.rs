@@ -6,9 +6,52 @@ use std::sync::Arc;
 use robota_config::agents::AgentDefinition;
 use robota_core::tool::Tool;
 use robota_policy::name_denies;
+use serde::{Deserialize, Serialize};
 
 /// The names of the tool that starts agents. Agents do not start agents.
 const AGENT: [&str; 2] = ["Agent", "Task"];
+
+/// Which tools a definition leaves, by their names.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct ToolLimits {
+    /// The only tools; none for all.
+    only: Option<Vec<String>>,
+    denied: Vec<String>,
+}
+
+impl ToolLimits {
+    pub(crate) fn of(definition: &AgentDefinition) -> Self {
+        Self { only: definition.tools.clone(), denied: definition.disallowed_tools.clone() }
+    }
+
+    /// Returns whether the definition takes the tool away.
+    pub(crate) fn denies(&self, name: &str) -> bool {
+        self.denied.iter().any(|entry| {
+            // A denied argument does not deny the tool; the gate denies the call.
+            !entry.contains('(') && (names(entry, name) || name_denies(entry.trim(), name))
+        })
+    }
+
+    /// Returns whether the definition leaves the tool.
+    pub(crate) fn allows(&self, name: &str) -> bool {
+        !self.denies(name) && is_listed(self.only.as_deref(), name)
+    }
+
+    /// Returns the calls that the definition denies of tools that it leaves.
+    pub(crate) fn denied_calls(&self) -> impl Iterator<Item = &String> {
+        self.denied.iter().filter(|entry| entry.contains('('))
+    }
+
+    /// Returns whether the definition takes nothing away.
+    pub(crate) fn allows_all(&self) -> bool {
+        self.only.is_none() && self.denied.is_empty()
+    }
+}
+
+/// Returns whether a list of tools has a tool. Without a list every tool counts.
+fn is_listed(list: Option<&[String]>, name: &str) -> bool {
+    list.is_none_or(|list| list.iter().any(|entry| names(entry, name)))
+}
 
 /// Removes the tools that an agent does not have. `only` are further limits of a skill.
 pub(crate) fn filter(
@@ -16,19 +59,10 @@ pub(crate) fn filter(
     definition: &AgentDefinition,
     only: Option<&[String]>,
 ) {
-    let allowed = |list: Option<&[String]>, name: &str| {
-        list.is_none_or(|list| list.iter().any(|entry| names(entry, name)))
-    };
+    let limits = ToolLimits::of(definition);
     tools.retain(|tool| {
         let name = tool.spec().name.as_str();
-        let denied = definition.disallowed_tools.iter().any(|entry| {
-            // A denied argument does not deny the tool; the gate denies the call.
-            !entry.contains('(') && (names(entry, name) || name_denies(entry.trim(), name))
-        });
-        !denied
-            && allowed(definition.tools.as_deref(), name)
-            && allowed(only, name)
-            && !AGENT.contains(&name)
+        limits.allows(name) && is_listed(only, name) && !AGENT.contains(&name)
     });
 }
 
@@ -46,7 +80,7 @@ pub(crate) fn remove_partly_denied(tools: &mut Vec<Arc<dyn Tool>>, definition: &
 }
 
 /// Returns the denied calls of tools that the agent has: `Bash(git push *)`.
-pub(crate) fn denied_calls(definition: &AgentDefinition) -> Vec<String> {
+pub(super) fn denied_calls(definition: &AgentDefinition) -> Vec<String> {
     definition.disallowed_tools.iter().filter(|entry| entry.contains('(')).cloned().collect()
 }
 

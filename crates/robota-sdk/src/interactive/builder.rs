@@ -13,7 +13,7 @@ use robota_session::{Approvals, Callbacks, RecoveryHint};
 use robota_tools::{EditorFiles, QuestionHandler};
 
 use super::{InteractiveSession, OpenSessions};
-use crate::agents::AgentOptions;
+use crate::agents::{AgentOptions, ToolLimits};
 use crate::budget::Budget;
 use crate::commands::{CommandModule, CommandRegistry, SessionPart, builtin};
 use crate::error::SdkError;
@@ -88,6 +88,8 @@ pub struct InteractiveSessionBuilder {
     pub(super) max_rounds: u32,
     pub(super) system: SystemText,
     pub(super) only_tools: Option<Vec<String>>,
+    /// Which tools the agent leaves that the conversation runs as.
+    pub(super) tool_limits: ToolLimits,
     pub(super) only_skills: Option<Vec<String>>,
     pub(super) tools: Vec<Arc<dyn Tool>>,
     pub(super) reaper: Option<ReaperProgram>,
@@ -133,6 +135,7 @@ impl InteractiveSessionBuilder {
             max_rounds: 0,
             system: SystemText::default(),
             only_tools: None,
+            tool_limits: ToolLimits::default(),
             tools: Vec::new(),
             reaper: None,
             hints: None,

@@ -29,7 +29,7 @@ use super::builder::{InteractiveSessionBuilder, Selection};
 use super::loaded::report_nested;
 use super::mode_questions::ModeQuestions;
 use super::{InteractiveSession, LoadedContext, OpenSessions, Shared, main_agent};
-use crate::agents::{AgentCatalogue, AgentParts, AnswerAgents, EstimatingGate};
+use crate::agents::{AgentCatalogue, AgentParts, AnswerAgents, EstimatingGate, ToolLimits};
 use crate::budget::{Budget, BudgetGuard};
 use crate::commands::command_tools;
 use crate::context::{ProjectContext, lock};
@@ -112,7 +112,8 @@ impl InteractiveSessionBuilder {
             })),
             ..mcp::options(&project, &supervisor, &environment, self.on_notice.clone())
         };
-        let mcp = SessionMcp::start(&project, &self.mcp, mcp_options, &mut notices);
+        let mcp = SessionMcp::start(&project, &self.mcp, mcp_options, &mut notices)
+            .map(|mcp| mcp.limited(self.tool_limits.clone()));
         let mcp_wait = self.mcp.wait;
         let instructions = mcp.as_ref().map(SessionMcp::instructions).unwrap_or_default();
         let context = ProjectContext::load(
@@ -218,7 +219,10 @@ impl InteractiveSessionBuilder {
             self.tools.push(skill_tool);
             None
         } else {
-            Some(LateSkillTool::new(context.skills.clone(), skill_tool, project.policy.clone()))
+            let denied = self.tool_limits.denies(&skill_tool.spec().name);
+            (!denied).then(|| {
+                LateSkillTool::new(context.skills.clone(), skill_tool, project.policy.clone())
+            })
         };
         if let Some(mcp) = &mcp {
             self.commands.add_source(Arc::new(PromptSource(mcp.servers.clone())));
@@ -230,6 +234,7 @@ impl InteractiveSessionBuilder {
             store: store.clone(),
             place: place.clone(),
             only_tools: self.only_tools.clone(),
+            tool_limits: self.tool_limits.clone(),
             read_only: choice.read_only,
             more_tools: self.tools.clone(),
             instructions: context.instructions.clone(),
@@ -464,6 +469,7 @@ impl InteractiveSessionBuilder {
         let level = fences.confinement.as_ref().map(|it| it.boundaries().fence.level);
         ToolChoice {
             only: self.only_tools.clone(),
+            limits: self.tool_limits.clone(),
             more: Vec::new(),
             asks_user: self.questions.is_some(),
             policy: self.project.policy.clone(),
@@ -506,7 +512,7 @@ impl InteractiveSessionBuilder {
             // case, unless a rule denies it.
             let mut more = choice.more.clone();
             more.extend(command_tools(&commands, &open, &session.session));
-            more.retain(|tool| !choice.policy.denies_tool(&tool.spec().name));
+            more.retain(|tool| choice.may_add(&tool.spec().name));
             tools.extend(more);
             let _ = offered.todos.set(place.todos().clone());
             // A fork of the session has the same tools.
@@ -592,6 +598,8 @@ pub(crate) fn apply_settings(settings: &SettingsFile, config: &mut SessionConfig
 /// The tools that a session offers.
 pub(crate) struct ToolChoice {
     only: Option<Vec<String>>,
+    /// Those of the agent that the conversation runs as.
+    limits: ToolLimits,
     more: Vec<Arc<dyn Tool>>,
     asks_user: bool,
     /// A tool that it denies is not offered.
@@ -604,15 +612,24 @@ impl ToolChoice {
     fn built_in(&self, mut tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
         tools.retain(|tool| {
             let spec = tool.spec();
-            let chosen = |only: &Vec<String>| only.contains(&spec.name);
+            // The caller's names replace those of the agent, but not what the agent denies.
+            let chosen = match &self.only {
+                Some(only) => only.contains(&spec.name) && !self.limits.denies(&spec.name),
+                None => self.limits.allows(&spec.name),
+            };
             // In a read-only sandbox commands cannot change files; the file tools, which run outside
             // of it, must not do it for the model.
             (!self.read_only || spec.class != Class::Modify)
                 && (self.asks_user || spec.name != ASK_USER)
-                && self.only.as_ref().is_none_or(chosen)
+                && chosen
                 && !self.policy.denies_tool(&spec.name)
         });
         tools
+    }
+
+    /// Returns whether a tool is offered that the caller adds.
+    fn may_add(&self, name: &str) -> bool {
+        !self.policy.denies_tool(name) && !self.limits.denies(name)
     }
 }
 

@@ -5,7 +5,7 @@ use robota_policy::List;
 use robota_session::PolicyGate;
 
 use super::InteractiveSessionBuilder;
-use crate::agents::{agent_mode, denied_calls, hook_owner};
+use crate::agents::{ToolLimits, agent_mode, hook_owner};
 use crate::error::SdkError;
 use crate::project::Project;
 use crate::skills::OwnHooks;
@@ -28,13 +28,7 @@ impl InteractiveSessionBuilder {
         let of_user = self.project.settings.permissions.mode;
         self.mode.get_or_insert(agent_mode(of_user, agent.permission_mode));
         self.system.replace.get_or_insert_with(|| agent.prompt.clone());
-        if self.only_tools.is_none() {
-            self.only_tools = agent.tools.as_ref().map(|tools| {
-                let names = tools.iter().map(|tool| tool.split('(').next().unwrap_or(tool).trim());
-                let denied = |tool: &&str| agent.disallowed_tools.iter().any(|it| it == tool);
-                names.filter(|tool| !denied(tool)).map(str::to_owned).collect()
-            });
-        }
+        self.tool_limits = ToolLimits::of(agent);
         if self.max_rounds == 0 {
             self.max_rounds = agent.max_turns.unwrap_or(0);
         }
@@ -47,26 +41,24 @@ impl InteractiveSessionBuilder {
 
 /// Returns the fields of a definition that a conversation cannot have.
 fn only_when_started(agent: &AgentDefinition) -> Vec<&'static str> {
-    // Tools can be chosen by their names, but not all except some.
-    let removes_tools = agent.disallowed_tools.iter().any(|entry| !entry.contains('('));
     let fields = [
         (!agent.skills.is_empty(), "`skills`"),
         (agent.mcp_servers.is_some(), "`mcpServers`"),
         (agent.memory.is_some(), "`memory`"),
-        (agent.tools.is_none() && removes_tools, "`disallowedTools` without `tools`"),
     ];
     fields.into_iter().filter_map(|(given, name)| given.then_some(name)).collect()
 }
 
-/// Adds the hooks of the agent, and the calls that it denies.
+/// Adds the hooks of the agent, and denies its tools and calls: tools that are not offered, too, because a
+/// program of the conversation can name them, such as a hook or a skill.
 pub(super) fn join(
     agent: &AgentDefinition,
     project: &Project,
     hooks: &OwnHooks,
     gate: &PolicyGate,
 ) -> Result<(), SdkError> {
-    for rule in denied_calls(agent) {
-        gate.add_session_rule(List::Deny, &rule)
+    for rule in &agent.disallowed_tools {
+        gate.add_session_rule(List::Deny, rule)
             .map_err(|error| SdkError::Rule { rule: rule.clone(), problem: error.to_string() })?;
     }
     hooks.runner.update_context(|context| context.agent_type = Some(agent.name.clone()));

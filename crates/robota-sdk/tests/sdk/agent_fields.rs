@@ -302,11 +302,9 @@ async fn sdk_14_a_conversation_runs_as_an_agent_with_what_its_definition_says() 
 
 #[tokio::test]
 async fn sdk_14_an_agent_whose_fields_a_conversation_cannot_have_is_refused() {
-    for (field, value) in [
-        ("skills", serde_json::json!(["style"])),
-        ("memory", serde_json::json!("project")),
-        ("disallowedTools", serde_json::json!(["Bash"])),
-    ] {
+    for (field, value) in
+        [("skills", serde_json::json!(["style"])), ("memory", serde_json::json!("project"))]
+    {
         let scene = Scene::new("- Never.\n");
         let mut fields = serde_json::json!({"description": "Works", "prompt": "You work."});
         fields[field] = value;

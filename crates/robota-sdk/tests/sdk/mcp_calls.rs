@@ -11,7 +11,9 @@ use robota_core::permission::Mode;
 use robota_core::tool::ToolOutcome;
 use robota_mcp::client::HostChannel;
 use robota_sdk::mentions::Attached;
-use robota_sdk::{InteractiveSession, McpCallError, McpSetup, ProjectOptions, Prompt, PromptBlock};
+use robota_sdk::{
+    AgentOptions, InteractiveSession, McpCallError, McpSetup, ProjectOptions, Prompt, PromptBlock,
+};
 use robota_session::{CodeHook, HookScope};
 use serde_json::{Value, json};
 
@@ -80,6 +82,61 @@ async fn open_with(server: &Arc<Server>, options: ProjectOptions) -> (Scene, Int
     let servers = session.mcp().unwrap().servers();
     assert!(servers.host_settled(Duration::from_secs(60)).await);
     (scene, session)
+}
+
+/// Returns the names of the tools that a conversation offers which runs as an agent with these fields.
+async fn offered(fields: Value, only: Option<&[&str]>) -> (Vec<String>, InteractiveSession) {
+    let scene = Scene::new("- Done.\n");
+    let mcp = McpSetup {
+        host_servers: vec!["own".to_owned()],
+        host: Some(Arc::new(Server::default())),
+        ..McpSetup::default()
+    };
+    let (mut agents, report) =
+        robota_config::agents::agents_from_json(&json!({"worker": fields}).to_string());
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+    let agents = AgentOptions { main: agents.pop(), ..AgentOptions::default() };
+    let mut builder = scene.builder().agents(agents).mcp(mcp);
+    if let Some(only) = only {
+        builder = builder.only_tools(only.iter().map(|name| (*name).to_owned()).collect());
+    }
+    let session = builder.open().await.unwrap();
+    assert!(session.mcp().unwrap().servers().host_settled(Duration::from_secs(60)).await);
+    session.submit("Go.").await.unwrap().result().await.unwrap();
+    let request = scene.provider.requests().remove(0);
+    (request.tools.iter().map(|tool| tool.name.clone()).collect(), session)
+}
+
+#[tokio::test]
+async fn sdk_14_a_conversation_as_an_agent_has_only_the_tools_that_a_started_agent_has() {
+    let agent = |field: &str, names: &[&str]| {
+        let mut agent = json!({"description": "Works", "prompt": "You work."});
+        agent[field] = json!(names);
+        agent
+    };
+    let has = |tools: &[String], name: &str| tools.iter().any(|tool| tool == name);
+    let (all, _session) = offered(agent("disallowedTools", &[]), None).await;
+    for name in ["Read", "Write", "Edit", "mcp__own__echo"] {
+        assert!(has(&all, name), "{name} {all:?}");
+    }
+    for denied in ["mcp__own__*", "mcp__own"] {
+        let (tools, session) = offered(agent("disallowedTools", &[denied, "Write"]), None).await;
+        assert!(has(&tools, "Read") && has(&tools, "Bash"), "{tools:?}");
+        for name in ["Write", "Edit", "MultiEdit", "mcp__own__echo"] {
+            assert!(!has(&tools, name), "{name} {tools:?}");
+        }
+        // The rule holds for what a program of the session calls, too.
+        let refused = call(&session).await.unwrap_err().to_string();
+        assert!(refused.contains("mcp__own"), "{refused}");
+    }
+    let (tools, _session) = offered(agent("tools", &["Read"]), None).await;
+    assert!(has(&tools, "Read") && !has(&tools, "mcp__own__echo"), "{tools:?}");
+    let (tools, _session) = offered(agent("tools", &["Read", "mcp__own"]), None).await;
+    assert!(has(&tools, "mcp__own__echo") && !has(&tools, "Bash"), "{tools:?}");
+    // The names of the caller do not bring back what the agent denies.
+    let only: &[&str] = &["Read", "Write", "Edit"];
+    let (tools, _session) = offered(agent("disallowedTools", &["Write"]), Some(only)).await;
+    assert!(has(&tools, "Read") && !has(&tools, "Write") && !has(&tools, "Edit"), "{tools:?}");
 }
 
 async fn call(session: &InteractiveSession) -> Result<Value, McpCallError> {
