@@ -116,8 +116,15 @@ impl Tool for EnterPlanMode {
         let Some(session) = session else {
             return ToolOutcome::not_run("unavailable", "the session is not open");
         };
-        if mode(&session) == Mode::Plan {
-            return ToolOutcome::ok("Plan mode is already active.");
+        match mode(&session) {
+            Mode::Plan => return ToolOutcome::ok("Plan mode is already active."),
+            // A plan ends with a question to the user, and then with a mode that asks.
+            Mode::DontAsk => {
+                let text = "The permission mode `dontAsk` does not ask the user, so no plan can be \
+                            approved. Work without plan mode.";
+                return ToolOutcome::failed("plan_mode", text);
+            }
+            Mode::Default | Mode::AcceptEdits | Mode::BypassPermissions => {}
         }
         match session.set_mode(Mode::Plan).await {
             Ok(()) => ToolOutcome::ok(NOTICE),

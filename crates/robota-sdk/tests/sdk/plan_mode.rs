@@ -145,3 +145,18 @@ async fn a_rule_can_forbid_that_the_model_begins_plan_mode() {
     answer(&session, "Go.").await;
     assert_eq!(session.session().permissions().mode(), before);
 }
+
+#[tokio::test]
+async fn the_mode_dont_ask_cannot_be_left_through_plan_mode() {
+    let enter = "{tools: [{tool: EnterPlanMode, input: {}}]}";
+    let scene = Scene::new(&format!("- {enter}\n- {PLAN}\n- {WRITE}\n- Done.\n"));
+    let approver = approver_fn(|_| async { Answer::Allow { note: None } });
+    let builder = scene.builder().mode(Mode::DontAsk);
+    let session = builder.approvals(Approvals::Handler(approver)).open().await.unwrap();
+    answer(&session, "Write a.txt.").await;
+    assert_eq!(session.session().permissions().mode(), Mode::DontAsk);
+    assert!(!scene.path().join("project/a.txt").exists());
+    let requests = scene.provider.requests();
+    let result = serde_json::to_string(requests[1].messages.last().unwrap()).unwrap();
+    assert!(result.contains("dontAsk"), "{result}");
+}
