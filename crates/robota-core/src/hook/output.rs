@@ -300,7 +300,9 @@ impl Reader {
 
     /// Handles a failed hook: nothing in its output may count as an approval.
     fn fail(&mut self, why: &str) {
-        let refuses = self.event.is_gate() || self.hook.strict && self.event.can_block();
+        // After a failed call a strict hook withholds the result, as at the gate after one that succeeded.
+        let may_refuse = self.event.can_block() || self.event.is_after_call();
+        let refuses = self.event.is_gate() || self.hook.strict && may_refuse;
         if refuses {
             let reason = format!("the {} {} failed: {why}", self.event, self.hook.label);
             self.output.block.get_or_insert(reason);

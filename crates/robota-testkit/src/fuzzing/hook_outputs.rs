@@ -49,7 +49,9 @@ fn check(event: HookEvent, exit: &HookExit, output: &HookOutput) {
         HookEnd::Signal(_) | HookEnd::Failed(_) => true,
     };
     assert!(!(failed && event.is_gate()) || output.block.is_some(), "{event}: it must block");
-    assert!(event.can_block() || output.block.is_none(), "{event}: it cannot block");
+    // After a failed call a hook of the kind that must not fail withholds the result.
+    let may_block = event.can_block() || event == HookEvent::PostToolUseFailure;
+    assert!(may_block || output.block.is_none(), "{event}: it cannot block");
     if exit.end != HookEnd::Code(0) {
         let allows = matches!(&output.permission, Some(said) if said.verdict == robota_core::hook::HookVerdict::Allow);
         assert!(!allows, "only a successful hook may allow");

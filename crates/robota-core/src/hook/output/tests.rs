@@ -106,6 +106,19 @@ fn core_22_failures_block_at_gates_and_warn_elsewhere() {
 }
 
 #[test]
+fn core_22_a_strict_hook_that_fails_after_a_call_withholds_the_result_of_both_ends() {
+    let ends = [HookEnd::TimedOut, HookEnd::Signal(9), HookEnd::Code(127), HookEnd::Code(3)];
+    for event in [HookEvent::PostToolUse, HookEvent::PostToolUseFailure] {
+        for end in &ends {
+            let exit = HookExit { end: end.clone(), ..HookExit::code(0, "", "") };
+            let strict = HookOutput::read(event, &hook(&json!({"onFailure": "block"})), &exit);
+            assert!(strict.block.is_some(), "{event} {end:?}");
+            assert_eq!(strict.feedback, None);
+        }
+    }
+}
+
+#[test]
 fn core_22_other_codes_warn_and_cannot_allow() {
     for event in HookEvent::ALL {
         for code in [1, 3, 125, 128, 193, 255, -1] {
@@ -120,7 +133,8 @@ fn core_22_other_codes_warn_and_cannot_allow() {
             &hook(&json!({"onFailure": "block"})),
             &HookExit::code(1, "{}", "oops"),
         );
-        assert_eq!(strict.block.is_some(), event.can_block(), "{event}");
+        let blocks = event.can_block() || event.is_after_call();
+        assert_eq!(strict.block.is_some(), blocks, "{event}");
     }
     let unreadable = read(HookEvent::PreToolUse, &HookExit::code(1, "{not json}", ""));
     assert!(unreadable.block.unwrap().contains("cannot be read"));
