@@ -133,18 +133,21 @@ impl Places {
     }
 
     /// Returns the folder that a leading `/` in a path rule of the layer means: the folder of
-    /// the file for the user's settings and for `--settings FILE`, the working folder for the
-    /// project's settings and other arguments.
+    /// the file for the user's settings and for `--settings FILE`, the folder with `.claude` for the local
+    /// file of Claude Code, the working folder for other settings of the project and other arguments.
     #[must_use]
     pub fn anchor(&self, layer: Layer) -> PathBuf {
         let folder_of_file = || Some(self.file(layer)?.parent()?.to_path_buf());
         match layer {
             Layer::UserRobota | Layer::UserClaude | Layer::Argument => folder_of_file(),
+            // It may be that of the root of the checkout, and its rules mean paths below that.
+            Layer::ProjectClaudeLocal => {
+                self.claude_local().parent().and_then(Path::parent).map(Path::to_path_buf)
+            }
             Layer::BuiltIn
             | Layer::ProjectRobota
             | Layer::ProjectRobotaLocal
             | Layer::ProjectClaude
-            | Layer::ProjectClaudeLocal
             | Layer::Flags => None,
         }
         .unwrap_or_else(|| self.cwd.clone())

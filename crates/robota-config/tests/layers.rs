@@ -221,9 +221,15 @@ fn local_settings_of_claude_code_are_found_at_the_root_of_the_checkout() {
     };
     assert_eq!(below.file(Layer::ProjectClaudeLocal), Some(root));
     assert_eq!(denied(&below), ["Root"]);
+    // Its `/path` means the folder that has `.claude`, not the working folder.
+    let anchor = |places: &robota_config::Places| {
+        places.anchor(Layer::ProjectClaudeLocal).canonicalize().unwrap()
+    };
+    assert_eq!(anchor(&below), world.places.cwd.canonicalize().unwrap());
     let own = below.cwd.join(".claude/settings.local.json");
     std::fs::write(&own, deny("Own")).unwrap();
     assert_eq!(denied(&below), ["Own"], "a file in the working folder comes first");
+    assert_eq!(anchor(&below), below.cwd.canonicalize().unwrap());
     std::fs::remove_file(&own).unwrap();
     std::fs::remove_dir(world.places.cwd.join(".git")).unwrap();
     assert_eq!(below.file(Layer::ProjectClaudeLocal), Some(own));
