@@ -243,7 +243,9 @@ impl Drive {
         for effect in &effects {
             // Before the journal says that the user is asked, because a client may answer
             // immediately.
-            if let Effect::AskPermission(question) = effect {
+            if let Effect::AskPermission(question) = effect
+                && self.ports.gate.may_ask()
+            {
                 self.ports.approver.announce(question);
             }
         }

@@ -191,6 +191,7 @@ impl Gate for ModeGate {
         };
         let says = match verdict {
             Verdict::Allow => "allows it",
+            Verdict::Ask if self.0 == Mode::DontAsk => "requires approval",
             Verdict::Ask => "asks first",
             Verdict::Deny => "does not allow it",
         };

@@ -8,9 +8,9 @@ use std::time::Duration;
 use robota_core::agent::Agent;
 use robota_core::call::CallContext;
 use robota_core::event::{Durability, Event, TurnEnd};
-use robota_core::gate::AllowAll;
+use robota_core::gate::{AllowAll, ModeGate};
 use robota_core::message::{Cause, MessageState, Role};
-use robota_core::permission::{Class, Verdict};
+use robota_core::permission::{Class, Mode, Verdict};
 use robota_core::provider::{
     DeltaStream, ModelRequest, NativePayload, NativeWeb, PayloadKind, PayloadSink, Provider,
     ProviderError, RetryPolicy,
@@ -18,7 +18,8 @@ use robota_core::provider::{
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
 use robota_core::turn::ToolConcurrency;
 use robota_testkit::{
-    FailingJournal, Run, Script, ScriptedGate, ScriptedProvider, blocking_tool, fn_tool, kinds,
+    FailingJournal, RecordingApprover, Run, Script, ScriptedApprover, ScriptedGate,
+    ScriptedProvider, blocking_tool, fn_tool, kinds,
 };
 use serde_json::{Value, json};
 
@@ -306,6 +307,20 @@ async fn a_call_that_needs_approval_is_denied_without_an_approver() {
     assert_eq!(ran.text, "Alas.");
     assert!(act.inputs().is_empty());
     assert_eq!(ran.report.tools_executed, 0);
+}
+
+#[tokio::test]
+async fn a_gate_that_may_not_ask_never_asks_its_approver() {
+    let act = fn_tool("act", Class::Modify, |_| async { ToolOutcome::ok("ok") });
+    let asked = RecordingApprover::new(ScriptedApprover::default().allow("act"));
+    let ran = Run::script("- tools: [act]\n- {expect: {last: dontAsk}, text: Alas.}")
+        .tool(act.clone())
+        .gate(ModeGate(Mode::DontAsk))
+        .approver(asked.clone())
+        .prompt("Hi")
+        .await;
+    assert_eq!(ran.text, "Alas.");
+    assert!(act.inputs().is_empty() && asked.questions().is_empty());
 }
 
 /// A tool whose calls a user must approve one by one.

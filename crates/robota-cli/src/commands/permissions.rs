@@ -8,10 +8,10 @@ mod test;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use robota_core::permission::{Class, Verdict};
+use robota_core::permission::{Class, Mode, Verdict};
 use robota_core::tool::READ_OUTPUT;
 use robota_exec::{Environment, OsPaths, Supervisor};
-use robota_policy::{Explanation, Policy, ToolCall};
+use robota_policy::{Explanation, Policy, PolicyVerdict, ToolCall};
 use robota_tools::ToolWorkspace;
 use serde_json::Value;
 
@@ -32,7 +32,18 @@ pub(crate) fn run(command: &PermissionsCommand) -> anyhow::Result<Exit> {
 
 /// Judges a call and each command in it.
 pub(crate) fn judge(policy: &Policy, tool: &str, input: &Value) -> Explanation {
-    policy.explain(&ToolCall { tool, input, class: declared_class(tool) }, &OsPaths)
+    let call = ToolCall { tool, input, class: declared_class(tool) };
+    let mut explanation = policy.explain(&call, &OsPaths);
+    deny_questions(policy, &mut explanation.verdict);
+    explanation
+}
+
+/// In the mode that asks nobody a call that needs approval does not run.
+fn deny_questions(policy: &Policy, judged: &mut PolicyVerdict) {
+    if policy.mode() == Mode::DontAsk && judged.verdict == Verdict::Ask {
+        judged.verdict = Verdict::Deny;
+        judged.suggestion = None;
+    }
 }
 
 /// Returns the class that a tool declares. An unknown tool is treated as one that executes code.

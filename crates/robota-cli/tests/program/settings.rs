@@ -70,6 +70,16 @@ fn core_21_permissions_check_matches_enforcement() {
         assert_eq!(home.runs(command, args), verdict == "allow", "{command}");
     }
     assert!(!home.path("project/pwned").exists());
+    // A mode that asks nobody.
+    let dont_ask = ["--mode", "dontAsk"];
+    assert_eq!(home.verdict("touch x", &dont_ask), "deny");
+    assert_eq!(home.verdict("echo yes", &dont_ask), "allow");
+    let case = json!({"tool": "Bash", "input": {"command": "touch x"}, "mode": "dontAsk"});
+    let batch = home.run_with_input(&["permissions", "check", "--batch"], &format!("{case}\n"));
+    assert!(stdout(&batch).contains(r#""verdict":"deny""#), "{}", stdout(&batch));
+    home.write("project/cases.txt", "mode dontAsk\ndeny touch x\nallow echo yes\n");
+    let tested = home.run_with_input(&["permissions", "test", "cases.txt"], "");
+    assert!(stdout(&tested).contains("2 passed, 0 failed"), "{}", stdout(&tested));
 }
 
 /// Every settings file of the checkout tries to run commands, widen permissions and redirect

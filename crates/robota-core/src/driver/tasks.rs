@@ -253,10 +253,18 @@ impl Tasks {
     fn ask(&mut self, question: Question, ports: &Ports) {
         let call = question.call.call.clone();
         let approver: Arc<dyn Approver> = ports.approver.clone();
+        let gate = ports.gate.clone();
         let note = Some("the approver panicked, so the call is denied".to_owned());
         let fallback = Input::Answered { call: call.clone(), answer: Answer::Deny { note } };
         self.spawn(Some(Target::Question(call.clone())), fallback, async move {
-            let answer = approver.ask(question).await;
+            let answer = if gate.may_ask() {
+                approver.ask(question).await
+            } else {
+                // The mode may have changed since the question was announced.
+                approver.withdraw(&call);
+                let reason = format!("{}; mode `dontAsk` does not ask", question.reason);
+                Answer::Unanswered { reason }
+            };
             Input::Answered { call, answer }
         });
     }

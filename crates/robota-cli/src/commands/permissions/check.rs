@@ -14,7 +14,7 @@ use robota_policy::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{declared_class, judge, name};
+use super::{declared_class, deny_questions, judge, name};
 use crate::args::CheckArgs;
 use crate::setup::Setup;
 use crate::{Exit, Usage, output};
@@ -204,7 +204,8 @@ fn verdict_line(line: &[u8], number: u64, args: &CheckArgs) -> Value {
         .rules(List::Deny, RuleSource::session(), with(&args.deny, case.deny));
     let (policy, errors) = Policy::new(&spec, &OsPaths);
     let call = ToolCall { tool: &case.tool, input: &case.input, class: declared_class(&case.tool) };
-    let judged = policy.judge(&call, &OsPaths);
+    let mut judged = policy.judge(&call, &OsPaths);
+    deny_questions(&policy, &mut judged);
     let mut value = with_reason(json!(judged), &judged);
     if let Value::Object(fields) = &mut value {
         fields.shift_insert(0, "id".to_owned(), case.id);
