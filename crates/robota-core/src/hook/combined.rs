@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 
+use super::merge::is_allow;
 use super::{
     AfterChange, EventDecision, EventReport, HookAnswer, HookData, HookElicitation, HookEvent,
     HookInput, HookPermission, HookPoint, HookReply, Hooks, PostToolDecision, PreToolDecision,
@@ -258,7 +259,9 @@ impl Hooks for CombinedHooks {
             all.stop = all.stop.or(report.stop);
             all.worktree_path = all.worktree_path.or(report.worktree_path);
             all.session_title = all.session_title.or(report.session_title);
-            all.updated_permissions.extend(report.updated_permissions);
+            if is_allow(report.permission.as_ref()) {
+                all.updated_permissions.extend(report.updated_permissions);
+            }
             all.notices.extend(report.notices);
             let stricter = |new: &HookPermission| {
                 all.permission.as_ref().is_none_or(|kept| new.verdict > kept.verdict)

@@ -5,7 +5,7 @@
 //! Contexts are joined. If two hooks replace the arguments (or the result) of a call with
 //! *different* values, the call is blocked: otherwise one hook could undo the change of the other.
 
-use super::{HookEvent, HookOutput, HookPermission};
+use super::{HookEvent, HookOutput, HookPermission, HookVerdict};
 
 impl HookOutput {
     /// Merges outputs that are in configured order.
@@ -19,10 +19,13 @@ impl HookOutput {
             // The first of several: hooks are ordered, and one reason is enough.
             all.stop = all.stop.or(output.stop);
             all.block = all.block.or(output.block);
-            all.permission = stricter(all.permission, output.permission);
             all.worktree_path = all.worktree_path.or(output.worktree_path);
             all.session_title = all.session_title.or(output.session_title);
-            all.updated_permissions.extend(output.updated_permissions);
+            // A hook that leaves the call to others does not widen what they allow.
+            if is_allow(output.permission.as_ref()) {
+                all.updated_permissions.extend(output.updated_permissions);
+            }
+            all.permission = stricter(all.permission, output.permission);
             contexts.extend(output.feedback.map(|reason| format!("{event} hook: {reason}")));
             contexts.extend(output.context);
             all.notices.extend(output.notices);
@@ -47,6 +50,11 @@ impl HookOutput {
         }
         all
     }
+}
+
+/// Returns whether a hook itself allows the call.
+pub(super) fn is_allow(permission: Option<&HookPermission>) -> bool {
+    permission.is_some_and(|it| it.verdict == HookVerdict::Allow)
 }
 
 fn stricter(

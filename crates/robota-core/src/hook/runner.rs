@@ -478,11 +478,12 @@ impl HookRunner {
             let path = transcript.write().await;
             self.update_context(|context| context.transcript_path = path);
         }
+        // What the hooks read: with absolute paths.
+        let mut shown = data.clone();
         let payload: Arc<str> = {
             let context = self.context.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut data = data.clone();
-            data.make_paths_absolute(Path::new(&context.cwd), self.paths.as_deref());
-            data.to_json(&context).to_string().into()
+            shown.make_paths_absolute(Path::new(&context.cwd), self.paths.as_deref());
+            shown.to_json(&context).to_string().into()
         };
         // An exit that is not replaced below counts as a failure.
         let mut exits = vec![HookExit::failed("it was lost"); matching.len()];
@@ -533,7 +534,7 @@ impl HookRunner {
             .iter()
             .zip(&exits)
             .map(|(claim, exit)| HookOutput::read(event, &claim.entry.hook, exit));
-        HookOutput::merge(event, outputs)
+        HookOutput::merge(event, outputs.map(|output| without_repeated(output, [data, &shown])))
     }
 
     fn observe(&self, data: &HookData) -> Option<Box<dyn ObservedHook>> {
@@ -564,6 +565,19 @@ impl HookRunner {
             output.notices.into_iter().chain(ignored).for_each(|notice| show(notice));
         }));
     }
+}
+
+/// Removes arguments that an answer to a question repeats: they change nothing, and must not push aside the
+/// rules that come with them.
+fn without_repeated(mut output: HookOutput, calls: [&HookData; 2]) -> HookOutput {
+    let repeated = |new: &Map<String, Value>| {
+        let mut inputs = calls.iter().filter_map(|data| data.call());
+        inputs.any(|(_, input)| input.as_object() == Some(new))
+    };
+    if matches!(calls[0], HookData::PermissionRequest { .. }) {
+        output.updated_input = output.updated_input.filter(|new| !repeated(new));
+    }
+    output
 }
 
 fn end(observed: &mut Option<Box<dyn ObservedHook>>, exit: &HookExit) {

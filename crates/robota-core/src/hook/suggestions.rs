@@ -19,11 +19,13 @@ pub(super) fn of_rules(rules: &[String]) -> Vec<Value> {
 /// Returns the rules that a hook accepts, and how far they reach; none if it accepts none. Other
 /// changes of permissions are not for hooks.
 pub(super) fn accepted(updates: &[Value]) -> Option<(Scope, Vec<String>)> {
-    let mut scope = Scope::Session;
+    let mut scope = Scope::Always;
     let mut rules = Vec::new();
     for update in updates.iter().filter(|update| allows(update)) {
-        if update["destination"] != "session" {
-            scope = Scope::Always;
+        // The answer has one scope for all rules: a rule for the session must never be saved, so with one
+        // of those the others are for the session, too.
+        if update["destination"] == "session" {
+            scope = Scope::Session;
         }
         rules.extend(update["rules"].as_array().into_iter().flatten().filter_map(from_value));
     }

@@ -519,8 +519,12 @@ async fn core_22_hooks_get_the_rules_of_a_question_and_may_accept_them() {
     let set_mode = json!({"type": "setMode", "mode": "acceptEdits", "destination": "session"});
     let mut for_session = add.clone();
     for_session["destination"] = json!("session");
+    let one = |rule: Value, destination: &str| json!({"type": "addRules", "rules": [rule], "behavior": "allow", "destination": destination});
+    let mixed = json!([one(rules[0].clone(), "session"), one(rules[1].clone(), "localSettings")]);
     for (updates, behavior, scope, warnings) in [
         (json!([add]), "allow", Some(Scope::Always), 0),
+        // A rule for the session is not saved because another one is.
+        (mixed, "allow", Some(Scope::Session), 0),
         (json!([for_session, set_mode]), "allow", Some(Scope::Session), 1),
         (json!([set_mode]), "allow", None, 1),
         (json!([]), "allow", None, 0),
@@ -541,6 +545,30 @@ async fn core_22_hooks_get_the_rules_of_a_question_and_may_accept_them() {
         };
         assert_eq!(report.approval(), Some(expected));
     }
+}
+
+#[tokio::test]
+async fn core_22_only_a_hook_that_allows_the_call_adds_rules_and_repeated_arguments_keep_them() {
+    let add = json!({"type": "addRules", "rules": [{"toolName": "Read"}], "behavior": "allow",
+        "destination": "session"});
+    let output =
+        |decision: Value| format!("0~{}", json!({"hookSpecificOutput": {"decision": decision}}));
+    let answer = async |outputs: &[String]| {
+        let hooks: Vec<_> = outputs.iter().map(|output| played(output)).collect();
+        let (runner, _) = runner();
+        let groups = [group("", &json!(hooks))];
+        let runner = runner.groups(HookEvent::PermissionRequest, groups);
+        runner.run_event(HookData::permission_request(&question())).await.approval()
+    };
+    let silent = output(json!({"updatedPermissions": [add]}));
+    let allows = output(json!({"behavior": "allow"}));
+    let allowed = Some(Answer::Allow { note: None });
+    assert_eq!(answer(&[silent.clone(), allows.clone()]).await, allowed);
+    assert_eq!(answer(&[allows, silent]).await, allowed);
+    let repeats = json!({"behavior": "allow", "updatedInput": {}, "updatedPermissions": [add]});
+    let rules = vec!["Read".to_owned()];
+    let remembered = Answer::Remember { scope: Scope::Session, rules, note: None };
+    assert_eq!(answer(&[output(repeats)]).await, Some(remembered));
 }
 
 #[tokio::test]
