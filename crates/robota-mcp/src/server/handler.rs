@@ -5,8 +5,10 @@
     reason = "hosts of older versions set a log level and subscribe to resources"
 )]
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
+use http::request::Parts;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, GetPromptRequestParams,
     GetPromptResponse, GetPromptResult, Implementation, ListPromptsResult,
@@ -67,17 +69,30 @@ impl Handler {
                 let capabilities = Box::new(context.client_capabilities().unwrap_or_default());
                 let (questions, asked) = mpsc::channel(16);
                 let token = context.meta.get_progress_token();
+                let number = self.host_number(&context);
                 let asks = Asks::Rounds { capabilities, questions };
                 let call = ServedCall {
                     tool: request.name.to_string(),
                     arguments: request.arguments.clone().unwrap_or_default(),
                     cancel: CancellationToken::new(),
-                    host: McpHost::new(self.number, context.peer, token, level, asks),
+                    host: McpHost::new(number, context.peer, token, level, asks),
                 };
                 RunningCall::start(self.served.tools.clone(), call, asked)
             }
         };
         Ok(self.rounds.run(running, &context.ct).await)
+    }
+
+    /// Returns the number of the host. Over HTTP each request of a newer host is a connection of its own, and
+    /// the host is known by the name of its program.
+    fn host_number(&self, context: &RequestContext<RoleServer>) -> u64 {
+        let over_http = context.extensions.get::<Parts>().is_some();
+        context.client_info().filter(|_| over_http).map_or(self.number, |client| {
+            let mut hasher = DefaultHasher::new();
+            (client.name, client.version).hash(&mut hasher);
+            // Connections are counted from zero, so that none has the highest bit.
+            hasher.finish() | (1 << 63)
+        })
     }
 
     fn changes(&self) -> Option<broadcast::Receiver<String>> {
@@ -334,3 +349,6 @@ pub(super) fn result(served: ServedResult) -> CallToolResult {
     result.structured_content = served.structured;
     result
 }
+
+#[cfg(test)]
+mod tests;

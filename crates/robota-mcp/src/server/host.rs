@@ -186,10 +186,18 @@ impl McpHost {
     }
 
     /// Returns the number of the connection. Calls over other connections, which may be of other hosts, have
-    /// other numbers.
+    /// other numbers. Hosts of version 2026-07-28 have no connection over HTTP; those of one program have one
+    /// number.
     #[must_use]
     pub fn connection(&self) -> u64 {
         self.number
+    }
+
+    /// Returns whether questions are in the result of the call. The host can drop it, and shows no question
+    /// then; nothing tells the server.
+    #[must_use]
+    pub fn may_drop_questions(&self) -> bool {
+        matches!(self.asks, Asks::Rounds { .. })
     }
 
     /// Returns whether the host shows forms to its user.

@@ -8,6 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use robota_core::approve::{Question, Scope};
 use robota_core::ids::CallId;
@@ -15,8 +16,12 @@ use robota_mcp::server::{Asked, McpHost, OpenQuestion};
 use robota_session::{Decision, Permissions};
 use serde_json::{Value, json};
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+/// How long a question counts as shown by a host that may have dropped it. It is shown again then, and either
+/// answer counts.
+const SHOWN: Duration = Duration::from_secs(120);
 const ALLOW: &str = "allow";
 const ALLOW_SESSION: &str = "allow_session";
 const DENY: &str = "deny";
@@ -46,6 +51,15 @@ struct Asking {
     waiter: u64,
     /// The connection of its host.
     connection: u64,
+    /// When its host is asked again; none if it shows the question until it is settled.
+    again: Option<Instant>,
+}
+
+impl Asking {
+    /// Returns whether a host with this connection shows the question.
+    fn is_shown(&self, connection: u64) -> bool {
+        self.connection == connection && self.again.is_none_or(|again| Instant::now() < again)
+    }
 }
 
 /// Who decides about a call.
@@ -108,7 +122,9 @@ impl Waiter {
     /// by a task of its own.
     pub(super) async fn ask(&self, host: &McpHost, question: &Question) -> Decider {
         let call = &question.call.call;
-        let begun = self.questions.lock().begin(self.number, host.connection(), call);
+        let again = host.may_drop_questions().then(|| Instant::now() + SHOWN);
+        let asking = Asking { waiter: self.number, connection: host.connection(), again };
+        let begun = self.questions.lock().begin(asking, call);
         if let Some(decider) = begun {
             return decider;
         }
@@ -159,16 +175,17 @@ impl Drop for Waiter {
 
 impl AskedCalls {
     /// Opens the question of a waiter about a call; returns who decides if this waiter does not ask.
-    fn begin(&mut self, waiter: u64, connection: u64, call: &CallId) -> Option<Decider> {
+    fn begin(&mut self, new: Asking, call: &CallId) -> Option<Decider> {
+        let waiter = new.waiter;
         let mut asking = self.open.get(call).into_iter().flatten();
-        // A host shows its question until it is settled, and must not show it twice.
-        if asking.any(|it| it.connection == connection || self.waiters.contains_key(&it.waiter)) {
+        // A host must not show its question twice.
+        if asking.any(|it| it.is_shown(new.connection) || self.waiters.contains_key(&it.waiter)) {
             return Some(Decider::User);
         }
         if self.waiters.get(&waiter).is_some_and(|refused| refused.contains(call)) {
             return Some(self.other_than(waiter, call));
         }
-        self.open.entry(call.clone()).or_default().push(Asking { waiter, connection });
+        self.open.entry(call.clone()).or_default().push(new);
         None
     }
 

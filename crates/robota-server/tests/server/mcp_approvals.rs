@@ -500,3 +500,23 @@ async fn sdk_08_mcp_an_abandoned_start_stops_no_work_of_a_host_that_uses_the_age
     assert_eq!((&report["state"], &report["text"]), (&json!("done"), &json!("It is made.")));
     assert!(host.path("made").exists());
 }
+
+#[tokio::test(start_paused = true)]
+async fn sdk_08_mcp_a_host_that_dropped_a_question_is_asked_again() {
+    let mut host = Host::start_modern(WRITE, &json!({"elicitation": {"form": {}}}));
+    let started = host.call("agent_start", json!({"prompt": "Make a file."})).await;
+    let asked = host.answer(started).await["result"].clone();
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    let (session, began) = (session(&mut host).await, tokio::time::Instant::now());
+    // A host that shows the question to its user must not show it twice at once.
+    for times in 0.. {
+        let waited = host.call("agent_wait", json!({"session": session})).await;
+        let answer = host.answer(waited).await["result"].clone();
+        let asked_again = answer["resultType"] == "input_required";
+        assert!(!asked_again || times > 0, "{answer}");
+        if asked_again {
+            break;
+        }
+    }
+    assert!(began.elapsed() < std::time::Duration::from_secs(200), "{:?}", began.elapsed());
+}
