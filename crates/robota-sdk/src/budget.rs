@@ -26,7 +26,7 @@ use tokio::sync::watch;
 pub use limits::{Budget, BudgetLimits, BudgetUse};
 use limits::{Limit, Share};
 
-use crate::costs::Costs;
+use crate::costs::{Costs, has_price};
 use crate::notice::Notice;
 
 /// The share of a limit at which the user is warned.
@@ -38,6 +38,8 @@ pub(crate) struct BudgetGuard(Arc<Guarded>);
 
 struct Guarded {
     budget: Budget,
+    /// Whether dollars are limited, here or in the session of an agent: then every call needs a price.
+    priced: bool,
     state: Mutex<State>,
     on_notice: Arc<dyn Fn(Notice) + Send + Sync>,
     /// Changes when a turn begins or ends.
@@ -96,8 +98,17 @@ impl RunningTurn {
 
 impl BudgetGuard {
     pub(crate) fn new(budget: Budget, on_notice: Arc<dyn Fn(Notice) + Send + Sync>) -> Self {
-        let turns = watch::Sender::new(0);
-        Self(Arc::new(Guarded { budget, state: Mutex::default(), on_notice, turns }))
+        let priced = budget.session.usd.or(budget.turn.usd).is_some();
+        Self::with_prices(budget, priced, on_notice)
+    }
+
+    fn with_prices(
+        budget: Budget,
+        priced: bool,
+        on_notice: Arc<dyn Fn(Notice) + Send + Sync>,
+    ) -> Self {
+        let (turns, state) = (watch::Sender::new(0), Mutex::default());
+        Self(Arc::new(Guarded { budget, priced, state, on_notice, turns }))
     }
 
     /// Returns the limits: those of the caller, completed by those of the settings.
@@ -206,7 +217,8 @@ impl BudgetGuard {
     /// counts for the session too ([`Self::child`]).
     pub(crate) fn of_agent(&self) -> Self {
         let budget = Budget { session: self.0.budget.subagent, ..Budget::default() };
-        Self::new(budget, self.0.on_notice.clone())
+        let priced = self.0.priced || budget.session.usd.is_some();
+        Self::with_prices(budget, priced, self.0.on_notice.clone())
     }
 
     /// Returns what counts the events of an agent of the session.
@@ -219,18 +231,36 @@ impl BudgetGuard {
         self.lock().session_use()
     }
 
-    /// Returns why nothing more may start; none while the budget lasts.
+    /// Returns why nothing more may start in the turns that run; none while the budget lasts.
     pub(crate) fn exhausted(&self) -> Option<String> {
+        // Only the turn in which it was called: the next one may have a model with a price.
+        let called = self.lock().turn_called_without_price().filter(|_| self.0.priced);
+        called
+            .map(|model| self.stop(without_price(&model, "this turn is stopped, because ")))
+            .or_else(|| self.used_up())
+    }
+
+    /// Returns why a prompt is refused; none if its turn may start.
+    fn refuses_prompt(&self) -> Option<String> {
+        let model = self.lock().turn_without_price().filter(|_| self.0.priced);
+        model.map(|model| self.stop(without_price(&model, ""))).or_else(|| self.used_up())
+    }
+
+    /// Returns why a call outside of turns may not start; none if it may.
+    pub(crate) fn refuses_call(&self, model: &str) -> Option<String> {
+        let unknown = self.0.priced && !has_price(model);
+        self.exhausted().or_else(|| unknown.then(|| without_price(model, "")))
+    }
+
+    /// Records why the last turn was stopped.
+    fn stop(&self, reason: String) -> String {
+        self.lock().stopped = Some(reason.clone());
+        reason
+    }
+
+    /// Returns which limit is reached; none while the budget lasts.
+    fn used_up(&self) -> Option<String> {
         let (mut state, budget) = (self.lock(), self.0.budget);
-        if let Some(model) = state.without_price(&budget) {
-            // Its calls would count as nothing, and the limit would not limit anything.
-            let reason = format!(
-                "The budget in dollars cannot be kept: the price of the model `{model}` is not known. \
-                 Use another model, or a budget of tokens."
-            );
-            state.stopped = Some(reason.clone());
-            return Some(reason);
-        }
         let over = |limits: &BudgetLimits, used: &BudgetUse| {
             // The turn that is the last one may run to its end.
             let turns = limits.turns.filter(|limit| used.turns > *limit);
@@ -319,11 +349,16 @@ impl State {
         }
     }
 
-    /// Returns a model whose price is not known, if a limit of dollars applies to what it uses.
-    fn without_price(&self, budget: &Budget) -> Option<String> {
-        let mut turns = self.running.values().filter(|_| budget.turn.usd.is_some());
-        let session = budget.session.usd.and_then(|_| self.session.without_price());
-        session.or_else(|| turns.find_map(|turn| turn.costs.without_price())).map(str::to_owned)
+    /// Returns a model whose price is not known, which a running turn has or has called.
+    fn turn_called_without_price(&self) -> Option<String> {
+        let called = self.running.values().find_map(|turn| turn.costs.called_without_price());
+        called.map(str::to_owned).or_else(|| self.turn_without_price())
+    }
+
+    /// Returns the model of a running turn whose price is not known.
+    fn turn_without_price(&self) -> Option<String> {
+        let found = self.running.values().find_map(|turn| turn.costs.turn_without_price());
+        found.map(str::to_owned)
     }
 
     fn session_use(&self) -> BudgetUse {
@@ -336,6 +371,15 @@ impl State {
     }
 }
 
+/// Returns why a model without a price is not called: its calls would count as nothing, and the limit would
+/// not limit anything.
+fn without_price(model: &str, called: &str) -> String {
+    format!(
+        "The budget in dollars cannot be kept: {called}the price of the model `{model}` is not known. \
+         Use another model, or a budget of tokens."
+    )
+}
+
 fn used(costs: &Costs, time: Duration) -> BudgetUse {
     BudgetUse { usd: costs.known_cost(), tokens: costs.usage().total(), turns: 0, time }
 }
@@ -344,13 +388,14 @@ fn used(costs: &Costs, time: Duration) -> BudgetUse {
 impl Hooks for BudgetGuard {
     fn has_point(&self, point: HookPoint) -> bool {
         // Without limits no hook point exists, and the calls of the session skip this hook.
-        let limited = self.0.budget != Budget::default();
+        let limited = self.0.priced || self.0.budget != Budget::default();
         limited && matches!(point, HookPoint::PreToolUse | HookPoint::UserPromptSubmit)
     }
 
     async fn run(&self, input: HookInput) -> HookReply {
         let prompt = matches!(input, HookInput::UserPromptSubmit { .. });
-        match (self.exhausted(), prompt) {
+        let refused = if prompt { self.refuses_prompt() } else { self.exhausted() };
+        match (refused, prompt) {
             (None, true) => {
                 HookAnswer::UserPromptSubmit(PromptDecision::Continue { context: None }).into()
             }

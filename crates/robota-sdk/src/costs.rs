@@ -92,13 +92,16 @@ impl Costs {
         self.models.values().filter_map(|model| model.cost).sum::<f64>() + 0.0
     }
 
-    /// Returns a model whose price is not known: one that was called, or the one of the last turn.
-    pub(crate) fn without_price(&self) -> Option<&str> {
+    /// Returns a model that was called and whose price is not known.
+    pub(crate) fn called_without_price(&self) -> Option<&str> {
         let called = self.models.iter().find(|(_, model)| model.cost.is_none());
-        let next = Some(self.model.as_str()).filter(|model| {
-            !model.is_empty() && Catalogue::builtin().cost(model, Usage::default()).is_none()
-        });
-        called.map(|(model, _)| model.as_str()).or(next)
+        called.map(|(model, _)| model.as_str())
+    }
+
+    /// Returns the model of the last turn, if its price is not known.
+    pub(crate) fn turn_without_price(&self) -> Option<&str> {
+        let known = self.model.is_empty() || has_price(&self.model);
+        (!known).then_some(self.model.as_str())
     }
 
     fn add(&mut self, model: Option<&str>, usage: Option<Usage>) {
@@ -118,6 +121,11 @@ impl Costs {
         entry.cost = entry.cost.zip(price).map(|(sum, price)| sum + price);
         entry.calls += calls;
     }
+}
+
+/// Returns whether the catalogue has a price for a model.
+pub(crate) fn has_price(model: &str) -> bool {
+    Catalogue::builtin().cost(model, Usage::default()).is_some()
 }
 
 /// Counts the calls in the journal of an agent since a time: an agent that continues has earlier calls

@@ -41,7 +41,7 @@ pub(crate) struct ModelSampler {
 #[async_trait::async_trait]
 impl Sampler for ModelSampler {
     async fn sample(&self, request: SamplingRequest) -> Result<SamplingAnswer, String> {
-        if let Some(reason) = self.budget.exhausted() {
+        if let Some(reason) = self.budget.refuses_call(&self.model.model) {
             return Err(reason);
         }
         self.check(&request).await?;

@@ -180,6 +180,24 @@ async fn a_budget_of_dollars_refuses_a_model_without_a_price() {
 }
 
 #[tokio::test]
+async fn an_earlier_call_without_a_price_does_not_block_prompts_of_a_model_with_one() {
+    let scene = Scene::new("- one\n- two\n- three\n");
+    // The model of the scene has no price.
+    let first = scene.builder().open().await.unwrap();
+    first.submit("1").await.unwrap().result().await.unwrap();
+    let id = first.id().to_string();
+    first.shutdown("done").await.unwrap();
+    let mut budget = Budget::default();
+    budget.set("usd=5").unwrap();
+    let choice = SessionChoice::Earlier(Earlier::Named(id));
+    let session = with_price(&scene).choose(choice).budget(budget).open().await.unwrap();
+    for (prompt, response) in [("2", "two"), ("3", "three")] {
+        let result = session.submit(prompt).await.unwrap().result().await.unwrap();
+        assert_eq!(result.response, response);
+    }
+}
+
+#[tokio::test]
 async fn a_refused_prompt_is_no_turn() {
     let scene = Scene::new("- one\n- two\n");
     let check = "grep -q secret && exit 2 || exit 0";
