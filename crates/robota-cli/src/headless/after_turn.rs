@@ -1,5 +1,5 @@
-//! Requests that change files while a turn runs: they wait for its end, and the messages of the host
-//! that come after them wait for them.
+//! Requests that change files while a turn runs: they wait for its end, and what the host sends after
+//! them waits for them.
 
 use std::collections::VecDeque;
 
@@ -11,13 +11,26 @@ use super::drive::{Drive, Progress};
 use super::input::{ControlInput, UserInput};
 use super::sent::Sent;
 
-/// What waits for the end of the turn that runs.
+/// What waits for the end of the turn that runs, in the order in which the host sent it. The first one
+/// is a request.
 #[derive(Default)]
 pub(crate) struct AfterTurn {
-    requests: Vec<ControlInput>,
-    /// The messages that came after them.
-    messages: VecDeque<UserInput>,
+    held: VecDeque<Held>,
     pause: Pause,
+}
+
+enum Held {
+    Request(ControlInput),
+    Message(UserInput),
+}
+
+impl Held {
+    fn message(&self) -> Option<&UserInput> {
+        match self {
+            Self::Request(_) => None,
+            Self::Message(message) => Some(message),
+        }
+    }
 }
 
 /// The pause between two turns. Inputs that wait already must not start a turn meanwhile.
@@ -34,7 +47,13 @@ enum Pause {
 impl AfterTurn {
     /// Returns whether nothing waits.
     pub(super) fn is_empty(&self) -> bool {
-        self.requests.is_empty() && self.messages.is_empty()
+        self.held.is_empty()
+    }
+
+    /// Returns how many of the messages that wait will have an answer.
+    pub(super) fn turns(&self) -> usize {
+        let messages = self.held.iter().filter_map(Held::message);
+        messages.filter(|message| message.should_query != Some(false)).count()
     }
 
     /// Waits until the pause begins. Cancel safe.
@@ -50,18 +69,34 @@ impl AfterTurn {
 
     /// Returns the ids of the messages that wait, and removes the messages if they are cancelled.
     pub(super) fn interrupt(&mut self, cancel_queued: bool) -> Vec<String> {
-        let ids = self.messages.iter().filter_map(|message| message.uuid.clone()).collect();
+        let messages = self.held.iter().filter_map(Held::message);
+        let ids = messages.filter_map(|message| message.uuid.clone()).collect();
         if cancel_queued {
-            self.messages.clear();
+            self.held.retain(|held| held.message().is_none());
         }
         ids
     }
 
     /// Removes the message with this id. Returns false if it does not wait.
     pub(super) fn cancel(&mut self, uuid: &str) -> bool {
-        let before = self.messages.len();
-        self.messages.retain(|message| message.uuid.as_deref() != Some(uuid));
-        self.messages.len() < before
+        let before = self.held.len();
+        self.held.retain(|held| {
+            held.message().is_none_or(|message| message.uuid.as_deref() != Some(uuid))
+        });
+        self.held.len() < before
+    }
+
+    /// Removes the requests, and ends the pause that they need.
+    fn take_requests(&mut self) -> Vec<ControlInput> {
+        self.pause = Pause::None;
+        let mut requests = Vec::new();
+        for held in std::mem::take(&mut self.held) {
+            match held {
+                Held::Request(request) => requests.push(request),
+                message @ Held::Message(_) => self.held.push_back(message),
+            }
+        }
+        requests
     }
 }
 
@@ -75,7 +110,7 @@ impl Drive {
         if self.after_turn.is_empty() {
             return self.deliver(input, progress).await;
         }
-        self.after_turn.messages.push_back(input);
+        self.after_turn.held.push_back(Held::Message(input));
         Ok(())
     }
 
@@ -85,25 +120,58 @@ impl Drive {
         if progress.inputs.0.is_empty() && self.after_turn.is_empty() {
             return self.requests.handle(request).await;
         }
-        // A host that waits for the answer to this request would never answer the other one.
-        if self.requests.host.is_asked() {
-            let why = "the turn waits for an answer of this host, so its files cannot be restored yet; \
-                       answer first, or interrupt the turn";
-            let reply = Err((ControlErrorCode::Failed, why.to_owned()));
-            return self.requests.host.reply(&request.request_id, &reply);
+        if !progress.inputs.0.is_empty() && self.turn_asks_host() {
+            return self.refuse(&request);
         }
-        self.after_turn.requests.push(request);
-        if let Pause::None = self.after_turn.pause {
-            let queue = self.session.queue();
-            // A session that has ended has nothing to pause.
-            let asked = tokio::spawn(async move { queue.pause().await.ok() });
-            self.after_turn.pause = Pause::Asked(asked);
+        self.after_turn.held.push_back(Held::Request(request));
+    }
+
+    /// Returns whether the turn that runs cannot end before the host answers a question. A host that
+    /// waits for the end of the turn would never answer it.
+    fn turn_asks_host(&self) -> bool {
+        let asking = self.requests.host.asking();
+        if asking.is_empty() {
+            return false;
         }
+        let background = self.running_agents();
+        // The turn does not wait for agents in the background.
+        asking.iter().any(|agent| match agent {
+            Some(agent) => !background.iter().any(|task| agent.ends_with(task)),
+            None => true,
+        })
+    }
+
+    fn refuse(&self, request: &ControlInput) {
+        let why = "the turn waits for an answer of this host, so its files cannot be restored yet; \
+                   answer first, or interrupt the turn";
+        let reply = Err((ControlErrorCode::Failed, why.to_owned()));
+        self.requests.host.reply(&request.request_id, &reply);
     }
 
     /// Handles what waits for the end of a turn, once the turn has ended and its lines are printed.
     pub(super) async fn run_after_turn(&mut self, progress: &mut Progress) -> anyhow::Result<()> {
-        let Pause::Granted { .. } = self.after_turn.pause else { return Ok(()) };
+        if self.after_turn.is_empty() {
+            self.after_turn.pause = Pause::None;
+            return Ok(());
+        }
+        if !progress.inputs.0.is_empty() && self.turn_asks_host() {
+            for request in self.after_turn.take_requests() {
+                self.refuse(&request);
+            }
+            return self.deliver_held(progress).await;
+        }
+        match self.after_turn.pause {
+            // The session would pause before inputs that wait in it, although they came first.
+            Pause::None if !progress.inputs.0.iter().any(Sent::waits) => {
+                let queue = self.session.queue();
+                // A session that has ended has nothing to pause.
+                let asked = tokio::spawn(async move { queue.pause().await.ok() });
+                self.after_turn.pause = Pause::Asked(asked);
+                return Ok(());
+            }
+            Pause::None | Pause::Asked(_) => return Ok(()),
+            Pause::Granted { .. } => {}
+        }
         // Nothing runs in the session. Inputs that do not wait in it have ended, and the ends that were
         // not printed yet come first.
         let waiting = self.session.queue().list().await.unwrap_or_default();
@@ -111,12 +179,21 @@ impl Drive {
         if !progress.inputs.0.iter().all(waits) {
             return Ok(());
         }
-        for request in std::mem::take(&mut self.after_turn.requests) {
-            self.requests.handle(request).await;
+        while let Some(Held::Request(_)) = self.after_turn.held.front() {
+            if let Some(Held::Request(request)) = self.after_turn.held.pop_front() {
+                self.requests.handle(request).await;
+            }
         }
         self.after_turn.pause = Pause::None;
-        for message in std::mem::take(&mut self.after_turn.messages) {
-            self.deliver(message, progress).await?;
+        self.deliver_held(progress).await
+    }
+
+    /// Delivers the messages up to the next request, which waits for their turns.
+    async fn deliver_held(&mut self, progress: &mut Progress) -> anyhow::Result<()> {
+        while let Some(Held::Message(_)) = self.after_turn.held.front() {
+            if let Some(Held::Message(message)) = self.after_turn.held.pop_front() {
+                self.deliver(message, progress).await?;
+            }
         }
         Ok(())
     }

@@ -44,7 +44,10 @@ impl Drive {
     /// Stops the tasks in the background before the last result, if nothing more can come: their ends
     /// then come before it, so that the result is the last line.
     pub(super) async fn stop_tasks(&mut self, progress: &Progress) {
-        let more = self.from_host.is_some() || progress.inputs.0.iter().any(Sent::waits);
+        // Messages that wait for a request are turns too: a manager of tasks that was closed never
+        // starts another one.
+        let held = self.after_turn.turns() > 0;
+        let more = held || self.from_host.is_some() || progress.inputs.0.iter().any(Sent::waits);
         let Some(tasks) = self.interactive.tasks() else { return };
         if more || !self.writer.is_on() {
             return;
@@ -97,6 +100,12 @@ impl Drive {
     /// was started never ends.
     fn agents_run(&self) -> bool {
         self.unfinished().iter().any(|task| task.kind == TaskKind::Agent)
+    }
+
+    /// Returns how the questions of agents in the background end, which name the task.
+    pub(super) fn running_agents(&self) -> Vec<String> {
+        let agents = self.unfinished().into_iter().filter(|task| task.kind == TaskKind::Agent);
+        agents.map(|task| format!(" ({})", task.task)).collect()
     }
 
     fn unfinished(&self) -> Vec<TaskState> {

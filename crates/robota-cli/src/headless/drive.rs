@@ -161,6 +161,7 @@ enum Next {
     Signal,
     Interrupted,
     Paused,
+    Asked,
     OutputClosed,
     Command(HostCommand),
     Event(Option<Result<SessionEvent, SessionError>>),
@@ -196,8 +197,8 @@ impl Drive {
                     self.interrupt(None);
                 }
                 Next::Interrupted => self.interrupting = None,
-                // What waits for it is handled below.
-                Next::Paused => {}
+                // What waits is handled below.
+                Next::Paused | Next::Asked => {}
                 Next::Command(command) => self.on_command(command).await,
                 Next::Event(Some(event)) => self.on_event(&event?, &mut progress).await,
                 Next::Hook(change) => self.print_hook(&change),
@@ -338,6 +339,7 @@ impl Drive {
             Some(command) = self.commands.recv() => Next::Command(command),
             () = interrupted => Next::Interrupted,
             () = self.after_turn.paused() => Next::Paused,
+            () = self.requests.host.asked() => Next::Asked,
             event = events => Next::Event(event),
             // After the events, so that the line of a call comes before those of its hooks.
             Some(change) = self.hook_changes.recv() => Next::Hook(change),
@@ -654,6 +656,7 @@ impl Drive {
         }
         let outcome = result::classify(record);
         let queued = progress.inputs.0.iter().filter(|sent| sent.waits()).count();
+        let queued = queued + self.after_turn.turns();
         let numbers = (progress.results, u32::try_from(queued).unwrap_or(u32::MAX));
         progress.results += 1;
         let writer = &self.writer;

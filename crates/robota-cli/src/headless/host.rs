@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::writer::LineWriter;
@@ -46,15 +46,28 @@ pub(crate) type Reply = Result<Value, (ControlErrorCode, String)>;
 /// Sends control requests to the host and waits for its answers.
 pub(crate) struct Host {
     writer: Arc<LineWriter>,
-    waiting: Mutex<HashMap<String, oneshot::Sender<HostAnswer>>>,
+    waiting: Mutex<HashMap<String, Waiting>>,
     requests: AtomicU64,
     gone: CancellationToken,
+    /// Notified when a question was asked.
+    asked: Notify,
 }
+
+/// A request that waits for the answer of the host.
+struct Waiting {
+    answer: oneshot::Sender<HostAnswer>,
+    /// Who asks, if it is a question that a person answers.
+    asker: Option<Asker>,
+}
+
+/// The agent whose call asks; none for the session itself.
+type Asker = Option<String>;
 
 impl Host {
     /// Creates the link. `gone` is cancelled when the host closes standard input.
     pub(crate) fn new(writer: Arc<LineWriter>, gone: CancellationToken) -> Self {
-        Self { writer, waiting: Mutex::default(), requests: AtomicU64::new(0), gone }
+        let (waiting, requests, asked) = (Mutex::default(), AtomicU64::new(0), Notify::new());
+        Self { writer, waiting, requests, gone, asked }
     }
 
     /// Asks the host and waits for the answer. Dropping the future withdraws the request.
@@ -69,8 +82,17 @@ impl Host {
         let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
         let request_id = format!("robota-{number}");
         let (sender, answer) = oneshot::channel();
+        let asker = match &request {
+            HostRequest::CanUseTool { agent_id, .. } => Some(agent_id.map(str::to_owned)),
+            HostRequest::Elicitation { .. } => Some(None),
+            HostRequest::HookCallback { .. } | HostRequest::McpMessage { .. } => None,
+        };
+        let is_question = asker.is_some();
         // Before the line is printed: the host may answer from another thread immediately.
-        self.lock().insert(request_id.clone(), sender);
+        self.lock().insert(request_id.clone(), Waiting { answer: sender, asker });
+        if is_question {
+            self.asked.notify_one();
+        }
         let withdraw = Withdraw { host: self, request_id };
         let kind = Default::default();
         let request_id = &withdraw.request_id;
@@ -90,14 +112,20 @@ impl Host {
 
     /// Passes on an answer of the host. An answer that nothing waits for is ignored.
     pub(crate) fn on_answer(&self, request_id: &str, answer: HostAnswer) {
-        if let Some(sender) = self.lock().remove(request_id) {
-            let _ = sender.send(answer);
+        if let Some(waiting) = self.lock().remove(request_id) {
+            let _ = waiting.answer.send(answer);
         }
     }
 
-    /// Returns whether a request waits for the answer of the host.
-    pub(crate) fn is_asked(&self) -> bool {
-        !self.lock().is_empty()
+    /// Returns the agents whose questions wait for the host; none for those of the session itself.
+    /// Callbacks of hooks and messages for MCP servers are no questions: hosts answer them at once.
+    pub(super) fn asking(&self) -> Vec<Option<String>> {
+        self.lock().values().filter_map(|waiting| waiting.asker.clone()).collect()
+    }
+
+    /// Waits until a question is asked. Cancel safe.
+    pub(super) async fn asked(&self) {
+        self.asked.notified().await;
     }
 
     /// Prints whether the run waits for the host, if the host asked for that.
@@ -117,7 +145,7 @@ impl Host {
         self.writer.print(&ControlResponseLine { kind, response });
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, oneshot::Sender<HostAnswer>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Waiting>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,8 @@
 //! Hosts take files back to their content before a message.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::headless::BYPASS;
 use crate::home::Home;
 use crate::host::{Host, kinds};
 
@@ -47,7 +48,7 @@ fn sdk_17_a_host_takes_files_back_to_a_message() {
     assert_eq!(host.finish().1, Some(0));
 }
 
-fn rewind(uuid: &serde_json::Value) -> serde_json::Value {
+fn rewind(uuid: &Value) -> Value {
     json!({"subtype": "rewind_files", "user_message_id": uuid})
 }
 
@@ -92,9 +93,33 @@ fn say(host: &mut Host, uuid: &str, text: &str) {
     }));
 }
 
-fn send_rewind(host: &mut Host) {
-    let request = rewind(&json!(FIRST));
-    host.send(&json!({"type": "control_request", "request_id": "r", "request": request}));
+fn send_rewind(host: &mut Host, id: &str, uuid: &str) {
+    let request = rewind(&json!(uuid));
+    host.send(&json!({"type": "control_request", "request_id": id, "request": request}));
+}
+
+/// Waits until what was sent before has arrived.
+#[cfg(unix)]
+fn sync(host: &mut Host) {
+    host.send(&json!({"type": "control_request", "request_id": "i",
+        "request": {"subtype": "get_binary_version"}}));
+    let answer = host.until("control_response").pop().unwrap();
+    assert_eq!(answer["response"]["request_id"], "i", "{answer}");
+}
+
+#[cfg(unix)]
+fn make_pipe(home: &Home) -> std::path::PathBuf {
+    home.write("project/unused", "");
+    let pipe = home.path("project/pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    pipe
+}
+
+/// Reads up to the line with a command that waits for the pipe.
+#[cfg(unix)]
+fn until_command(host: &mut Host, command: &str) {
+    let input = |line: &Value| line["message"]["content"][0]["input"]["command"].clone();
+    while input(host.until("assistant").last().unwrap()) != command {}
 }
 
 #[cfg(unix)]
@@ -104,20 +129,13 @@ fn sdk_17_files_are_restored_after_the_turn_that_runs_and_before_later_messages(
     let script = "- {tools: [{tool: Write, input: {file_path: a.txt, content: one}}]}\n\
                   - {tools: [{tool: Bash, input: {command: cat pipe}}]}\n- Written.\n\
                   - {tools: [{tool: Bash, input: {command: ls}}]}\n- Listed.\n";
-    home.write("project/unused", "");
-    let pipe = home.path("project/pipe");
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let mut host = Host::start(&home, script, &["--permission-mode", "bypassPermissions"]);
+    let pipe = make_pipe(&home);
+    let mut host = Host::start(&home, script, &BYPASS);
     say(&mut host, FIRST, "write");
-    // The line of the second call.
-    while host.until("assistant").last().unwrap()["message"]["content"][0]["name"] != "Bash" {}
-    send_rewind(&mut host);
+    until_command(&mut host, "cat pipe");
+    send_rewind(&mut host, "r", FIRST);
     say(&mut host, SECOND, "list");
-    host.send(&json!({"type": "control_request", "request_id": "i",
-        "request": {"subtype": "get_binary_version"}}));
-    // Both have arrived.
-    let lines = host.until("control_response");
-    assert_eq!(lines.last().unwrap()["response"]["request_id"], "i", "{lines:?}");
+    sync(&mut host);
     assert!(home.path("project/a.txt").exists());
     std::fs::write(&pipe, "end").unwrap();
     assert_eq!(host.until("result").last().unwrap()["result"], "Written.");
@@ -138,9 +156,120 @@ fn sdk_17_files_are_not_restored_while_the_turn_waits_for_the_host() {
     let mut host = Host::start(&home, script, &ASKS);
     say(&mut host, FIRST, "write");
     let asked = host.until("control_request").pop().unwrap();
-    send_rewind(&mut host);
+    send_rewind(&mut host, "r", FIRST);
     let refused = host.until("control_response").pop().unwrap();
     assert_eq!(refused["response"]["subtype"], "error", "{refused}");
+    assert!(refused["response"]["error"].to_string().contains("waits for an answer"), "{refused}");
+    host.answer(&asked, &json!({"behavior": "allow"}));
+    assert_eq!(host.until("result").last().unwrap()["result"], "Written.");
+    assert!(home.path("project/a.txt").exists());
+    assert_eq!(host.finish().1, Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn sdk_17_a_second_request_waits_for_the_messages_before_it() {
+    let home = Home::new();
+    let script = "- {tools: [{tool: Bash, input: {command: cat pipe}}]}\n- One.\n\
+                  - {tools: [{tool: Write, input: {file_path: b.txt, content: two}}]}\n- Two.\n";
+    let pipe = make_pipe(&home);
+    let mut host = Host::start(&home, script, &BYPASS);
+    say(&mut host, FIRST, "wait");
+    until_command(&mut host, "cat pipe");
+    send_rewind(&mut host, "r1", FIRST);
+    say(&mut host, SECOND, "write");
+    send_rewind(&mut host, "r2", SECOND);
+    sync(&mut host);
+    std::fs::write(&pipe, "end").unwrap();
+    let mut ends = Vec::new();
+    while ends.len() < 4 {
+        let line = host.line().unwrap();
+        match line["type"].as_str() {
+            Some("result") => ends.push(line["result"].clone()),
+            Some("control_response") => {
+                assert_eq!(line["response"]["response"]["canRewind"], true, "{line}");
+                ends.push(line["response"]["request_id"].clone());
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(ends, ["One.", "r1", "Two.", "r2"]);
+    assert!(!home.path("project/b.txt").exists());
+    assert_eq!(host.finish().1, Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn sdk_17_tasks_can_start_in_a_turn_that_waits_for_a_request() {
+    let home = Home::new();
+    let script = "- {tools: [{tool: Bash, input: {command: cat other, run_in_background: true}}]}\n\
+                  - {tools: [{tool: Bash, input: {command: cat pipe}}]}\n- One.\n\
+                  - {tools: [{tool: Bash, input: {command: 'true', run_in_background: true}}]}\n\
+                  - Two.\n";
+    let pipe = make_pipe(&home);
+    let other = home.path("project/other");
+    assert!(std::process::Command::new("mkfifo").arg(&other).status().unwrap().success());
+    let mut host = Host::start(&home, script, &BYPASS);
+    say(&mut host, FIRST, "wait");
+    until_command(&mut host, "cat pipe");
+    send_rewind(&mut host, "r", FIRST);
+    say(&mut host, SECOND, "start");
+    sync(&mut host);
+    // No more input can come before the first result.
+    drop(host.stdin.take());
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    std::fs::write(&pipe, "end").unwrap();
+    let first = host.until("result").pop().unwrap();
+    assert_eq!((&first["result"], &first["queued_turn_count"]), (&json!("One."), &json!(1)));
+    let second = host.until("result");
+    let started = second.iter().find(|line| line["type"] == "user").unwrap();
+    let block = &started["message"]["content"][0];
+    assert_ne!(block["is_error"], true, "{started}");
+    let last = second.last().unwrap();
+    assert_eq!((&last["result"], &last["queued_turn_count"]), (&json!("Two."), &json!(0)));
+    assert_eq!(host.finish().1, Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn sdk_17_a_callback_that_runs_is_no_question() {
+    let home = Home::new();
+    let script =
+        "- {tools: [{tool: Write, input: {file_path: a.txt, content: one}}]}\n- Written.\n";
+    let mut host = Host::start(&home, script, &BYPASS);
+    let hooks = json!({"PreToolUse": [{"hookCallbackIds": ["h"]}]});
+    host.request(&json!({"subtype": "initialize", "hooks": hooks}));
+    say(&mut host, FIRST, "write");
+    let callback = host.until("control_request").pop().unwrap();
+    send_rewind(&mut host, "r", FIRST);
+    sync(&mut host);
+    host.answer(&callback, &json!({}));
+    let lines = host.until("result");
+    assert!(!kinds(&lines).contains(&"control_response".to_owned()), "{lines:?}");
+    let restored = host.until("control_response").pop().unwrap();
+    assert_eq!(restored["response"]["response"]["canRewind"], true, "{restored}");
+    assert!(!home.path("project/a.txt").exists());
+    assert_eq!(host.finish().1, Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn sdk_17_a_request_that_waits_is_refused_when_the_turn_asks_the_host() {
+    let home = Home::new();
+    let script = "- {tools: [{tool: Bash, input: {command: cat pipe}}]}\n\
+                  - {tools: [{tool: Write, input: {file_path: a.txt, content: one}}]}\n- Written.\n";
+    let pipe = make_pipe(&home);
+    let args = [&ASKS[..], &["--allowedTools", "Bash(cat *)"]].concat();
+    let mut host = Host::start(&home, script, &args);
+    say(&mut host, FIRST, "write");
+    until_command(&mut host, "cat pipe");
+    send_rewind(&mut host, "r", FIRST);
+    sync(&mut host);
+    std::fs::write(&pipe, "end").unwrap();
+    let asked = host.until("control_request").pop().unwrap();
+    assert_eq!(asked["request"]["tool_name"], "Write", "{asked}");
+    // Not answered: the host waits for the restore first.
+    let refused = host.until("control_response").pop().unwrap();
     assert!(refused["response"]["error"].to_string().contains("waits for an answer"), "{refused}");
     host.answer(&asked, &json!({"behavior": "allow"}));
     assert_eq!(host.until("result").last().unwrap()["result"], "Written.");
