@@ -13,6 +13,7 @@ use robota_sdk::{
 };
 use robota_session::{
     Approvals, Callbacks, EventFilter, Session, SessionError, StartAt, SubscriptionItem,
+    WeakSession,
 };
 use robota_stream_json::MemoryPaths;
 use tokio::sync::mpsc;
@@ -34,6 +35,7 @@ use super::project::{Projection, Shown};
 use super::requests::Requests;
 use super::structured::{Answer, StructuredHooks, StructuredOutput};
 use super::tool_approver::ToolApprover;
+use super::tool_policies::ToolPolicies;
 use super::writer::{LineWriter, block_line_id};
 use crate::agent_process::{self, ProcessOptions};
 use crate::args::{OutputFormat, PrintArgs};
@@ -130,12 +132,13 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     context.effort = effort.map(|level| HookEffort { level });
     let transcript = Arc::new(SessionTranscript::new(store.clone(), selected.id().clone(), folder));
     // Hooks of a prompt may name the session, which is opened after the hooks are made.
-    let titled: Arc<OnceLock<Session>> = Arc::default();
+    // Weak, because the session keeps its hooks: a handle in them would keep it open for ever.
+    let titled: Arc<OnceLock<WeakSession>> = Arc::default();
     if !requests.host_hooks.is_empty() {
         let runner = requests.host_hooks.runner(context, requests.host.clone());
         let named = titled.clone();
         let runner = runner.on_title(move |name| {
-            if let Some(session) = named.get().cloned() {
+            if let Some(session) = named.get().and_then(WeakSession::upgrade) {
                 // The prompt does not wait for it.
                 drop(tokio::spawn(async move { session.rename(name).await }));
             }
@@ -193,19 +196,22 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     let earlier = count_earlier(&store, &selected, &requests.meter, options.format);
     let interactive = builder.selected(selected).open().await.map_err(in_use)?;
     let session = interactive.session().clone();
-    let _ = titled.set(session.clone());
+    let _ = titled.set(WeakSession::from(&session));
     requests.hook_runners.extend(interactive.settings_hooks());
     for hooks in &requests.hook_runners {
         let mode = requests.mode;
         hooks.update_context(|context| context.permission_mode = Some(mode));
     }
-    given.tool_policies.apply(&session)?;
-    if let Some(uuid) = &args.session.resume_session_at {
-        rewind(&session, uuid).await?;
-    }
-    let scheduled = match options.stream_input {
-        true => Some(scheduled_inputs(&interactive).await?),
-        false => None,
+    let at = args.session.resume_session_at.as_deref();
+    let scheduled = match start(&interactive, &given.tool_policies, at, options).await {
+        Ok(scheduled) => scheduled,
+        Err(error) => {
+            // Nobody else ends it: its hooks run, and the journal says that it was closed.
+            if let Err(error) = interactive.shutdown("other").await {
+                output::error(&error.to_string());
+            }
+            return Err(error);
+        }
     };
     for file in &given.seen_files {
         if let Err((_, why)) = file.apply(&interactive, &cwd).await {
@@ -277,6 +283,23 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         background: Background::default(),
     };
     Ok(Opened { drive, session: interactive })
+}
+
+/// Does what can fail after the session was opened. Returns the inputs of schedules.
+async fn start(
+    interactive: &InteractiveSession,
+    policies: &ToolPolicies,
+    at: Option<&str>,
+    options: &RunOptions,
+) -> anyhow::Result<Option<mpsc::UnboundedReceiver<ScheduledInput>>> {
+    policies.apply(interactive.session())?;
+    if let Some(uuid) = at {
+        rewind(interactive.session(), uuid).await?;
+    }
+    Ok(match options.stream_input {
+        true => Some(scheduled_inputs(interactive).await?),
+        false => None,
+    })
 }
 
 /// The folder of the project's memory.

@@ -292,6 +292,22 @@ fn cli_03_a_session_is_resumed_at_a_message() {
 }
 
 #[test]
+fn cli_03_a_session_that_cannot_be_resumed_at_a_message_is_closed() {
+    let home = Home::new();
+    let (printed, _) = lines(&home, "- One.", &[]);
+    let session = printed[0]["session_id"].as_str().unwrap().to_owned();
+    let hook = json!([{"hooks": [{"type": "command", "command": "echo > ended"}]}]);
+    home.write("home/.robota/settings.json", json!({"hooks": {"SessionEnd": hook}}));
+    let mut host = Host::start(&home, "- Two.", &["-r", &session, "--resume-session-at=unknown"]);
+    // A hook of a prompt may name the session.
+    let hooks = json!({"UserPromptSubmit": [{"hookCallbackIds": ["h"]}]});
+    host.request(&json!({"subtype": "initialize", "hooks": hooks}));
+    host.say("go");
+    assert_eq!(host.finish().1, Some(2));
+    assert!(home.path("project/ended").exists());
+}
+
+#[test]
 fn sdk_08_a_host_drives_several_turns_and_the_end_of_its_input_ends_the_run() {
     let home = Home::new();
     let mut host = Host::start(&home, "- One.\n- Two.", &["--replay-user-messages"]);
