@@ -123,10 +123,7 @@ impl Row<'_> {
         let status = hook.status_message().map(shown);
         // Hooks of an unknown event never run.
         let event = self.event.parse().unwrap_or(HookEvent::PreToolUse);
-        let timeout = match self.of_host {
-            true => hook.timeout().unwrap_or(CALLBACK_TIMEOUT),
-            false => hook.timeout_at(event),
-        };
+        let timeout = hook.timeout_or(self.of_host.then_some(CALLBACK_TIMEOUT), event);
         let mut row = json!({
             "event": self.event,
             "matcher": shown(self.matcher.unwrap_or_default()),

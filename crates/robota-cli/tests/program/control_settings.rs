@@ -189,6 +189,26 @@ fn sdk_08_hooks_are_listed_with_their_sources() {
 }
 
 #[test]
+fn sdk_08_callbacks_are_listed_with_the_timeouts_that_they_have() {
+    let home = Home::new();
+    let mut host = Host::start(&home, "- Hi.", &[]);
+    let own = json!({"hookCallbackIds": ["own"], "timeout": 90});
+    let hooks = json!({
+        "Stop": [{"hookCallbackIds": ["a"]}],
+        "UserPromptSubmit": [{"hookCallbackIds": ["b"]}],
+        "SessionEnd": [{"hookCallbackIds": ["c"]}, own],
+    });
+    ok(&mut host, &json!({"subtype": "initialize", "hooks": hooks}));
+    let listing = ok(&mut host, &json!({"subtype": "get_hooks_listing"}));
+    let timeout = |id: &str| {
+        let rows = listing["hooks"].as_array().unwrap();
+        rows.iter().find(|row| row["commandText"] == id).unwrap()["timeout"].as_f64().unwrap()
+    };
+    assert_eq!(["a", "b", "c", "own"].map(timeout), [60.0, 30.0, 1.5, 60.0]);
+    host.finish();
+}
+
+#[test]
 fn sdk_08_requests_that_are_not_supported_are_named() {
     let home = Home::new();
     let mut host = Host::start(&home, "- Hi.", &[]);

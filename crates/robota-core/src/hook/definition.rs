@@ -170,7 +170,8 @@ impl HookDefinition {
 
     /// Returns how long the hook may run at an event. A hook without a timeout has `default`, else
     /// that of its kind.
-    pub(super) fn timeout_or(&self, default: Option<Duration>, event: HookEvent) -> Duration {
+    #[must_use]
+    pub fn timeout_or(&self, default: Option<Duration>, event: HookEvent) -> Duration {
         let of_kind = match self.runs_as() {
             Some(HookKind::Command | HookKind::Http) | None => COMMAND_TIMEOUT,
             Some(HookKind::Prompt) => PROMPT_TIMEOUT,
