@@ -96,6 +96,23 @@ fn kode_02_a_pause_begins_after_the_turn_and_keeps_later_inputs_waiting() {
 }
 
 #[test]
+fn kode_02_nothing_continues_or_summarises_during_a_pause() {
+    both_runtimes(async || {
+        let (builder, _) = builder(Script::new().text("One.").text("A summary."));
+        let session = builder.create(memory(), None).await.unwrap();
+        session.run("Hello").await.unwrap();
+        let pause = session.queue().pause().await.unwrap();
+        let compacted = session.context().compact(None).await;
+        assert!(matches!(compacted, Err(SessionError::Busy { .. })), "{compacted:?}");
+        let continued = session.recovery().continue_turn().await;
+        assert!(matches!(continued, Err(SessionError::Busy { .. })), "{continued:?}");
+        drop(pause);
+        // At once, although the session may not have noticed yet that the pause has ended.
+        session.context().compact(None).await.unwrap();
+    });
+}
+
+#[test]
 fn kode_02_reply_and_chat_end_when_the_turn_does() {
     both_runtimes(async || {
         let (builder, _) = builder(Script::new().text("One.").text("Two."));

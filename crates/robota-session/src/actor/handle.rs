@@ -14,6 +14,7 @@ use robota_core::ids::{CallId, InputId};
 use robota_core::journal::JournalError;
 use robota_core::message::{Cause, MessageState, Role};
 use robota_core::turn::TurnInput;
+use tokio::sync::oneshot::error::TryRecvError;
 
 use super::{
     AcceptedInput, Actor, CloseReply, DecideEvents, Flow, InputChange, ManualCompaction, Reply,
@@ -235,6 +236,7 @@ impl Actor {
     pub(super) async fn continue_turn(&mut self) -> Result<(), SessionError> {
         self.require_recovered()?;
         self.require_idle("continuing")?;
+        self.require_unpaused("continuing")?;
         self.options.defer_inputs = false;
         let view = &self.recorder.state().view.messages;
         if !self.recorder.state().inputs.is_empty() {
@@ -277,6 +279,7 @@ impl Actor {
     ) -> Result<CompactionParts, SessionError> {
         self.require_recovered()?;
         self.require_idle("summarising")?;
+        self.require_unpaused("summarising")?;
         self.shared.hub.set_busy(true);
         let (compactor, config) = {
             let setup = &self.shared.turn_setup().setup;
@@ -381,6 +384,20 @@ impl Actor {
 
     fn require_idle(&self, what: &'static str) -> Result<(), SessionError> {
         match self.work {
+            Some(_) => Err(SessionError::Busy { session: self.shared.id.clone(), what }),
+            None => Ok(()),
+        }
+    }
+
+    /// A pause is for restores of the caller. Turns and summaries would run beside them.
+    fn require_unpaused(&mut self, what: &'static str) -> Result<(), SessionError> {
+        // The pause may have been dropped and not noticed yet, because requests come first.
+        if let Some(paused) = &mut self.paused
+            && paused.try_recv() != Err(TryRecvError::Empty)
+        {
+            self.paused = None;
+        }
+        match self.paused {
             Some(_) => Err(SessionError::Busy { session: self.shared.id.clone(), what }),
             None => Ok(()),
         }

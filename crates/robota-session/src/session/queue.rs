@@ -56,7 +56,8 @@ impl QueueHandle {
     }
 
     /// Waits until nothing runs. No input is delivered then until the returned value is dropped: what the
-    /// caller does meanwhile, such as a restore of files, happens between two turns.
+    /// caller does meanwhile, such as a restore of files, happens between two turns. Continuing a turn and
+    /// summarising fail with [`SessionError::Busy`] until then; a restore of a checkpoint is allowed.
     ///
     /// # Errors
     /// If the session has ended.
