@@ -101,6 +101,29 @@ pub enum Answer {
         /// Why there is no answer.
         reason: String,
     },
+    /// A hook answered in place of the user (PermissionRequest).
+    ByHook {
+        /// Its answer.
+        answer: Box<Answer>,
+    },
+}
+
+impl Answer {
+    /// Returns the answer, and whether a hook gave it.
+    #[must_use]
+    pub fn without_hook(self) -> (Self, bool) {
+        let (mut answer, mut by_hook) = (self, false);
+        while let Self::ByHook { answer: inner } = answer {
+            (answer, by_hook) = (*inner, true);
+        }
+        (answer, by_hook)
+    }
+
+    /// Marks the answer as that of a hook.
+    #[must_use]
+    pub fn by_hook(self) -> Self {
+        Self::ByHook { answer: Box::new(self) }
+    }
 }
 
 /// Answers questions about calls. Several questions may be open at the same time. Dropping the

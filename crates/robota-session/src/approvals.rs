@@ -145,9 +145,8 @@ impl ApprovalQueue {
     async fn ask_hooks(&self, question: &Question) -> Option<Answer> {
         if self.hooks.has_event(HookEvent::PermissionRequest) {
             let data = HookData::permission_request(question);
-            let answer = self.hooks.run_event(data).await.approval();
-            if answer.is_some() {
-                return answer;
+            if let Some(answer) = self.hooks.run_event(data).await.approval() {
+                return Some(answer.by_hook());
             }
         }
         if self.hooks.has_event(HookEvent::Notification) {
@@ -351,7 +350,8 @@ impl Approver for ApprovalQueue {
             return client(decided.await);
         }
         self.changed.send_replace(());
-        match answer {
+        let (answer, by_hook) = answer.without_hook();
+        let answer = match answer {
             Answer::Remember { scope, rules, note } => {
                 // Only what was shown; without a choice, all of it.
                 let shown = question.rules;
@@ -365,8 +365,10 @@ impl Approver for ApprovalQueue {
             | Answer::AllowChanged { .. }
             | Answer::Deny { .. }
             | Answer::DenyAndStop { .. }
+            | Answer::ByHook { .. }
             | Answer::Unanswered { .. }) => answer,
-        }
+        };
+        if by_hook { answer.by_hook() } else { answer }
     }
 }
 

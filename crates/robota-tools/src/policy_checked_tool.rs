@@ -114,9 +114,11 @@ impl Tool for PolicyCheckedTool {
                     metadata: Map::new(),
                     agent: None,
                 };
-                let note = match self.approver.ask(question).await {
+                let note = match self.approver.ask(question).await.without_hook().0 {
                     Answer::Allow { .. } | Answer::Remember { .. } => None,
                     Answer::Deny { note } => Some(note),
+                    // Taken off above.
+                    Answer::ByHook { .. } => Some(None),
                     Answer::DenyAndStop { reason } | Answer::Unanswered { reason } => {
                         Some(Some(reason))
                     }

@@ -26,8 +26,11 @@ impl Approver for HookApprover {
             return answer;
         }
         let report = self.hooks.run_event(HookData::permission_request(&question)).await;
-        report.approval().unwrap_or_else(|| Answer::Unanswered {
-            reason: "it needs approval, and no hook of the host allowed it".to_owned(),
-        })
+        match report.approval() {
+            Some(answer) => answer.by_hook(),
+            None => Answer::Unanswered {
+                reason: "it needs approval, and no hook of the host allowed it".to_owned(),
+            },
+        }
     }
 }

@@ -47,7 +47,15 @@ fn sdk_08_a_hook_decides_about_a_call_that_needs_approval() {
         let input = answer_hook(&mut host, &answer);
         assert_eq!(input["hook_event_name"], "PermissionRequest");
         assert_eq!(input["tool_input"], json!({"command": "touch made"}));
-        let result = host.until("result").pop().unwrap();
+        let lines = host.until("result");
+        let reported = kinds(&lines).contains(&"system/permission_denied".to_owned());
+        assert_eq!(reported, made.is_empty(), "{:?}", kinds(&lines));
+        let result = lines.last().unwrap();
+        if answer != json!({}) {
+            let called = lines.iter().find(|line| line["type"] == "user").unwrap();
+            let decision = &called["tool_result_meta"][0]["permission_decision"];
+            assert_eq!(decision["source"], "hook", "{called}");
+        }
         for name in ["made", "other"] {
             assert_eq!(home.path("project").join(name).exists(), name == made, "{answer}");
         }

@@ -253,6 +253,19 @@ async fn a_tool_of_a_server_decides_about_approvals() {
 }
 
 #[tokio::test]
+async fn a_host_learns_what_a_tool_of_a_server_denied() {
+    let home = known("plain").await;
+    let call = Reply::new().tool("Bash", json!({"command": "touch denied"}));
+    let mock = MockServer::start(Scenario::reply(call).then("Done.")).await.unwrap();
+    let stream = ["--output-format", "stream-json", "--verbose"];
+    let decides = ["--permission-prompt-tool", "mcp__fake__decide"];
+    let output = prompt(&home, &mock, &[&decides[..], &stream].concat()).await;
+    let lines = crate::schema::parse_lines(&stdout(&output));
+    let denied = lines.iter().find(|line| line["subtype"] == "permission_denied").unwrap();
+    assert!(denied["message"].as_str().unwrap().contains("not this one"), "{denied}");
+}
+
+#[tokio::test]
 async fn prompts_and_mentions_of_resources_go_to_the_model() {
     let home = known("plain").await;
     let mock = MockServer::start(Scenario::reply("Hi.").looped()).await.unwrap();

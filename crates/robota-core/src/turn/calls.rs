@@ -32,6 +32,9 @@ pub(super) struct CallState {
     /// The reason of the user who approved it with other arguments, which the gate judges.
     #[serde(default)]
     pub(super) approved: Option<String>,
+    /// Whether a hook approved it so, in place of the user.
+    #[serde(default)]
+    pub(super) approved_by_hook: bool,
     /// Text of its hooks that is added to the result.
     #[serde(default)]
     pub(super) context: Option<String>,
@@ -77,6 +80,7 @@ impl CallState {
             then: AfterChange::Judge,
             question_metadata: Map::new(),
             approved: None,
+            approved_by_hook: false,
             context: None,
             post_hooked: false,
             grant: Grant::Full,

@@ -43,11 +43,13 @@ impl Turn {
             JudgeResult::Judgement(judgement) if judgement.verdict == Verdict::Deny => {
                 self.deny(at, DecidedBy::Gate, Some(judgement.class), &judgement.reason, out);
             }
-            // The user has approved exactly these arguments, so an ask is answered. Nothing is
+            // The user, or a hook instead, has approved exactly these arguments, so an ask is answered. Nothing is
             // remembered: the rules that were shown were those of the original arguments.
             JudgeResult::Judgement(judgement) if self.calls[at].approved.is_some() => {
-                let note = self.calls[at].approved.take();
-                self.approve(at, judgement.class, note, (Scope::Once, Vec::new()), out);
+                let call = &mut self.calls[at];
+                let note = call.approved.take();
+                let by = if call.approved_by_hook { DecidedBy::Hook } else { DecidedBy::User };
+                self.approve(at, (by, judgement.class), note, (Scope::Once, Vec::new()), out);
             }
             JudgeResult::Judgement(judgement) => {
                 let decision = std::mem::take(&mut self.calls[at].then);
@@ -357,39 +359,45 @@ impl Turn {
         let Some(at) = self.position(call) else { return };
         let Stage::Asking(judgement) = &self.calls[at].stage else { return };
         let class = judgement.class;
+        let (answer, by_hook) = answer.without_hook();
+        let by = if by_hook { DecidedBy::Hook } else { DecidedBy::User };
         match answer {
             Answer::Allow { note } => {
-                self.approve(at, class, note, (Scope::Once, Vec::new()), out);
+                self.approve(at, (by, class), note, (Scope::Once, Vec::new()), out);
             }
             Answer::Remember { scope, rules, note } => {
-                self.approve(at, class, note, (scope, rules), out);
+                self.approve(at, (by, class), note, (scope, rules), out);
             }
             Answer::AllowChanged { input, note } => {
                 let call = &mut self.calls[at];
                 call.input = Some(input);
-                call.approved = Some(note.unwrap_or_else(|| "approved with changes".to_owned()));
+                let note = note.unwrap_or_else(|| "approved with changes".to_owned());
+                call.approved = Some(note);
+                call.approved_by_hook = by_hook;
                 call.stage = Stage::Judging;
                 out.push(judge_changed(call));
             }
             Answer::Deny { note } => {
                 let reason = note.unwrap_or_else(|| "not approved".to_owned());
-                self.deny(at, DecidedBy::User, Some(class), &reason, out);
+                self.deny(at, by, Some(class), &reason, out);
             }
             Answer::DenyAndStop { reason } => {
-                self.deny(at, DecidedBy::User, Some(class), &reason, out);
+                self.deny(at, by, Some(class), &reason, out);
                 self.apply_extras(at, HookExtras { context: None, stop: Some(reason) }, out);
             }
             Answer::Unanswered { reason } => {
                 // Recorded as a decision of the gate: no person has denied it.
                 self.deny(at, DecidedBy::Gate, Some(class), &reason, out);
             }
+            // Taken off above.
+            Answer::ByHook { .. } => {}
         }
     }
 
     fn approve(
         &mut self,
         at: usize,
-        class: Class,
+        (by, class): (DecidedBy, Class),
         note: Option<String>,
         (scope, rules): (Scope, Vec<String>),
         out: &mut Out,
@@ -397,7 +405,7 @@ impl Turn {
         out.emit(PermissionDecided {
             call: self.calls[at].tool_use.call.clone(),
             verdict: Verdict::Allow,
-            by: DecidedBy::User,
+            by,
             class: Some(class),
             reason: note.unwrap_or_else(|| "approved".to_owned()),
             // Once is the meaning of an absent scope in journals of format 1.

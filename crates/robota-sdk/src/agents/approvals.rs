@@ -86,12 +86,14 @@ impl Approver for AgentApprover {
         // Released before the wait: a strong handle would keep the session open as long as the
         // question.
         drop(parent);
-        match permissions.ask(question).await {
+        let (answer, by_hook) = permissions.ask(question).await.without_hook();
+        let answer = match answer {
             // The parent has saved the rules; the agent has them until it ends.
             Answer::Remember { scope: Scope::Always, rules, note } => {
                 Answer::Remember { scope: Scope::Session, rules, note }
             }
             answer => answer,
-        }
+        };
+        if by_hook { answer.by_hook() } else { answer }
     }
 }

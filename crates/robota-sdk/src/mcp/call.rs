@@ -154,7 +154,7 @@ async fn ask(
         metadata: Map::new(),
         agent: None,
     };
-    match session.permissions().ask(question).await {
+    match session.permissions().ask(question).await.without_hook().0 {
         Answer::Allow { .. } | Answer::Remember { .. } => Ok(()),
         Answer::AllowChanged { input, .. } => {
             call.input = ToolInput::Json(input);
@@ -164,5 +164,7 @@ async fn ask(
         Answer::DenyAndStop { reason } | Answer::Unanswered { reason } => {
             Err(McpCallError::NotRun(reason))
         }
+        // Taken off above.
+        Answer::ByHook { .. } => Err(McpCallError::NotRun(judged.reason)),
     }
 }

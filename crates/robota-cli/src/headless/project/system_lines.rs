@@ -83,8 +83,8 @@ impl Projection {
         if self.shown.notes {
             output::note(&format!("robota: denied {}: {}", call.tool_use.name, data.reason));
         }
-        // A host knows what it denied itself.
-        if data.by != DecidedBy::User {
+        // A host knows what it denied itself. Without one, an MCP tool decides in place of the user.
+        if data.by != DecidedBy::User || !self.shown.host {
             self.writer.print(&DeniedLine {
                 kind: Default::default(),
                 subtype: Default::default(),
