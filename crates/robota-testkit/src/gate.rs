@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use robota_core::gate::{Gate, Grant, Judgement, Source};
 use robota_core::message::ToolUse;
-use robota_core::permission::Verdict;
+use robota_core::permission::{Mode, Verdict};
 use robota_core::tool::ToolSpec;
 
 use crate::lock;
@@ -74,5 +74,37 @@ impl<G: Gate> Gate for RecordingGate<G> {
         let judgement = self.inner.judge(call, tool).await;
         lock(&self.judgements).push((call.clone(), judgement.clone()));
         judgement
+    }
+
+    fn remember(&self, rules: &[String]) -> Result<(), String> {
+        self.inner.remember(rules)
+    }
+
+    fn restrict(&self, verdict: Verdict, rules: &[String]) -> Result<(), String> {
+        self.inner.restrict(verdict, rules)
+    }
+
+    fn add_turn_rules(&self, allow: &[String], deny: &[String]) -> Vec<String> {
+        self.inner.add_turn_rules(allow, deny)
+    }
+
+    fn forget_turn_rules(&self) {
+        self.inner.forget_turn_rules();
+    }
+
+    fn remembered(&self) -> Vec<String> {
+        self.inner.remembered()
+    }
+
+    fn forget(&self) {
+        self.inner.forget();
+    }
+
+    fn set_mode(&self, mode: Mode) {
+        self.inner.set_mode(mode);
+    }
+
+    fn may_ask(&self) -> bool {
+        self.inner.may_ask()
     }
 }

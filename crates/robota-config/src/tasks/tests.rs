@@ -189,3 +189,13 @@ proptest::proptest! {
         proptest::prop_assert!(changed.contains("- 2026-04-28: p"));
     }
 }
+
+#[test]
+fn a_comment_in_the_header_is_no_progress_section() {
+    let text = "---\nstatus: todo\n## Progress\n---\n# T\n";
+    let changed = with_status(text, TaskStatus::Completed, Some("p"), Fixed.now());
+    let expected =
+        "---\nstatus: completed\n## Progress\n---\n# T\n\n## Progress\n\n- 2026-04-28: p\n";
+    assert_eq!(changed, expected);
+    assert_eq!(parse::task(Path::new("t.md"), "t", &changed).status, TaskStatus::Completed);
+}

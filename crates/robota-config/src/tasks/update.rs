@@ -114,7 +114,10 @@ fn header_end(lines: &[String]) -> usize {
 }
 
 fn add_progress(lines: &mut Vec<String>, entry: String) {
-    let plain = plain_lines(lines);
+    let mut plain = plain_lines(lines);
+    // In the header `## Progress` is a comment, and an entry below it would not be YAML.
+    let body = header_end(lines);
+    plain.retain(|at| *at >= body);
     let is_heading = |at: &usize| lines[*at].starts_with('#');
     let heading = plain.iter().copied().find(|at| {
         is_heading(at) && lines[*at].trim_matches(['#', ' ', ':']).eq_ignore_ascii_case("progress")
