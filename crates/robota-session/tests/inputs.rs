@@ -81,10 +81,12 @@ fn kode_02_a_pause_begins_after_the_turn_and_keeps_later_inputs_waiting() {
         let first = session.send("Hello").await.unwrap();
         model.reached("think").await;
         let queue = session.queue();
-        let pausing = tokio::spawn(async move { queue.pause().await });
+        let mut pausing = std::pin::pin!(queue.pause());
+        // The request is sent before the next one, so before the turn ends.
+        assert!(futures::poll!(&mut pausing).is_pending());
         let second = session.send("Later").await.unwrap();
         model.release("think");
-        let pause = pausing.await.unwrap().unwrap();
+        let pause = pausing.await.unwrap();
         let waiting = session.queue().list().await.unwrap();
         let waiting: Vec<_> = waiting.into_iter().map(|it| it.input).collect();
         assert_eq!(waiting, [second], "not {first}: its turn has ended");
