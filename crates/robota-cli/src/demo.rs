@@ -85,7 +85,7 @@ fn builder(cwd: &Path, script: &str) -> anyhow::Result<InteractiveSessionBuilder
     // The demo is the same for everyone: no settings of the user, no key of the environment.
     let options = ProjectOptions {
         cwd: Some(cwd.to_owned()),
-        environment: Some(robota_config::Environment::default()),
+        environment: Some(robota_config::ProgramEnvironment::default()),
         mode: Some(Mode::AcceptEdits),
         sandbox: Some(SandboxLevel::Off),
         sources: Some(Vec::new()),

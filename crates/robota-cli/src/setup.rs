@@ -57,7 +57,7 @@ impl Setup {
         sandbox: Option<SandboxLevel>,
         sources: Option<Vec<SettingSource>>,
     ) -> anyhow::Result<Self> {
-        let environment = robota_config::Environment::of_process();
+        let environment = robota_config::ProgramEnvironment::of_process();
         Self::load_with(args, mode, sandbox, (sources, environment))
     }
 
@@ -66,7 +66,7 @@ impl Setup {
         args: &SettingsArgs,
         mode: Option<Mode>,
         sandbox: Option<SandboxLevel>,
-        (sources, environment): (Option<Vec<SettingSource>>, robota_config::Environment),
+        (sources, environment): (Option<Vec<SettingSource>>, robota_config::ProgramEnvironment),
     ) -> anyhow::Result<Self> {
         let places = robota_config::Places::from_env(&environment).unwrap_or_default();
         let keys = StoredKeys::load(places.home.as_deref());

@@ -1,7 +1,7 @@
 //! The OpenTelemetry export, which the standard `OTEL_*` variables turn on. Without the feature
 //! `otel` nothing is exported and the variables are ignored.
 
-use robota_config::Environment;
+use robota_config::ProgramEnvironment;
 use robota_session::{Session, StartAt};
 use tokio::task::JoinHandle;
 use tracing_subscriber::layer::Layer;
@@ -17,7 +17,7 @@ pub(crate) struct Telemetry {
 impl Telemetry {
     /// Starts the export if the variables turn it on. If it cannot start, a note is printed and the
     /// run continues without it.
-    pub(crate) fn start(environment: &Environment) -> Self {
+    pub(crate) fn start(environment: &ProgramEnvironment) -> Self {
         use robota_telemetry::{OtelOptions, install};
 
         let options = OtelOptions::from_variables(|name| environment.get(name));
@@ -73,7 +73,7 @@ impl Telemetry {
 #[cfg(not(feature = "otel"))]
 impl Telemetry {
     /// Does nothing.
-    pub(crate) fn start(_environment: &Environment) -> Self {
+    pub(crate) fn start(_environment: &ProgramEnvironment) -> Self {
         Self {}
     }
 

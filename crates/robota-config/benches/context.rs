@@ -11,7 +11,7 @@ use robota_config::agents::Agents;
 use robota_config::instructions::{InstructionOptions, Instructions};
 use robota_config::project::ProjectFacts;
 use robota_config::skills::{ListingCaps, Skills};
-use robota_config::tasks::{TaskSelection, Tasks, format_tasks};
+use robota_config::tasks::{TaskFiles, TaskSelection, format_tasks};
 use robota_config::{ContextReader, Places, ReadCounts, TrustStore};
 
 fn put(root: &Path, path: &str, text: &str) {
@@ -66,7 +66,7 @@ fn start(places: &Places, agents: u64) -> (usize, ReadCounts) {
     let instructions = Instructions::load(&reader, InstructionOptions::default());
     let listing = Skills::find(&reader).listing(&ListingCaps::beside(agents));
     let facts = ProjectFacts::detect(&reader);
-    let tasks = Tasks::load(&reader, None);
+    let tasks = TaskFiles::load(&reader, None);
     let tasks = format_tasks(&tasks.select(&TaskSelection::default()));
     let bytes: usize = instructions.files.iter().map(|file| file.text.len()).sum();
     let bytes = bytes + listing.text.len() + tasks.len() + facts.types.len();

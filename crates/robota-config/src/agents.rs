@@ -35,8 +35,8 @@ pub use model::AgentModel;
 
 use crate::clean::one_line;
 use crate::frontmatter::{Fields, Header, Markdown};
-use crate::layer::{Layer, Origin, Scope};
-use crate::plugins::{Plugin, agent_folders};
+use crate::layer::{Layer, LayerScope, Origin};
+use crate::plugins::{InstalledPlugin, agent_folders};
 use crate::reader::{Boundary, ContextReader, Depth, Folders, warning};
 use crate::report::{Problem, Report, Severity};
 use crate::trust::TrustStore;
@@ -136,7 +136,7 @@ impl Agents {
     pub fn with_plugins<'a>(
         mut self,
         reader: &ContextReader,
-        plugins: impl IntoIterator<Item = &'a Plugin>,
+        plugins: impl IntoIterator<Item = &'a InstalledPlugin>,
     ) -> Self {
         for plugin in plugins {
             let root = plugin.root.canonicalize().unwrap_or_else(|_| plugin.root.clone());
@@ -285,7 +285,7 @@ fn read_file(
     }
     // Most files ask for nothing, and the user has not been asked about them.
     let hash = if trust.has_file(&text.real) { text.hash() } else { None };
-    let trusted = source.layer.scope() == Scope::User
+    let trusted = source.layer.scope() == LayerScope::User
         || hash.as_ref().is_some_and(|hash| trust.trusts_file(&text.real, hash));
     let Markdown { header, body, notes } = Markdown::of_clean(&text.text);
     let mut fields = Fields::new(&header, source.layer, Some(file));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use crate::json::Document;
-use crate::layer::{Layer, Origin, Scope};
+use crate::layer::{Layer, LayerScope, Origin};
 use crate::places::{Places, SettingsArgument};
 use crate::report::{Problem, Severity};
 use crate::validate::{self, Checked};
@@ -40,7 +40,7 @@ impl Files {
     #[must_use]
     pub fn read(places: &Places) -> Self {
         let at_home = same_folder(&places.cwd, places.home.as_deref());
-        let users = Layer::FILES.into_iter().filter(|layer| layer.scope() == Scope::User);
+        let users = Layer::FILES.into_iter().filter(|layer| layer.scope() == LayerScope::User);
         // By the real path: `~/.claude` is often a link.
         let canonical = |layer: Layer| places.file(layer)?.canonicalize().ok();
         let user_files: Vec<_> = users.filter(|_| at_home).filter_map(canonical).collect();
@@ -49,7 +49,7 @@ impl Files {
             let Some(path) = places.file(layer) else { continue };
             // In the home folder the project's files are the user's own, which were read already.
             let users_own = at_home
-                && layer.scope() == Scope::Project
+                && layer.scope() == LayerScope::Project
                 && path.canonicalize().is_ok_and(|path| user_files.contains(&path));
             if !users_own && places.reads(layer) {
                 sources.extend(from_file(layer, &path, Missing::Allowed));

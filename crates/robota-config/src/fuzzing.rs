@@ -59,7 +59,7 @@ pub fn context(bytes: &[u8]) {
     crate::instructions::check_text(&file.body);
     let _ = crate::tasks::with_status(
         &text,
-        crate::tasks::TaskStatus::Todo,
+        crate::tasks::TaskFileStatus::Todo,
         Some("progress"),
         jiff::Timestamp::UNIX_EPOCH,
     );

@@ -94,7 +94,7 @@ pub enum Merge {
 
 /// What a layer of a checkout may do with a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
+pub enum CheckoutRule {
     /// The key can only forbid. It applies without trust.
     Tightens,
     /// This value can only forbid and applies without trust. Other values need trust.
@@ -113,7 +113,7 @@ pub enum Effect {
 
 /// Whether this version uses a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Support {
+pub enum KeySupport {
     /// The program uses the key.
     Supported,
     /// The program uses the key, but some values have no effect. The program reports them where
@@ -183,9 +183,9 @@ pub struct KeyRule {
     /// How the values of several layers are merged.
     pub merge: Merge,
     /// What a checkout may do with the key.
-    pub effect: Effect,
+    pub effect: CheckoutRule,
     /// Whether this version uses the key.
-    pub support: Support,
+    pub support: KeySupport,
     pub(crate) check: Check,
 }
 
@@ -225,10 +225,10 @@ macro_rules! keys {
     (@check ($type:ty)) => { Check::Type(has_type::<$type>) };
 }
 
-use Effect::{Grants, OnlyTightensWhen, Tightens, TightensWhen, UserOnly};
+use CheckoutRule::{Grants, OnlyTightensWhen, Tightens, TightensWhen, UserOnly};
+use KeySupport::{NoEffect, Partial, Supported};
 use Merge::{Concat, Deep, Highest, Sticky, Union};
 use Strict::{Disable as DISABLE, False, True};
-use Support::{NoEffect, Partial, Supported};
 
 type Object = Map<String, Value>;
 
@@ -238,10 +238,10 @@ keys! {
     "permissions.allow" Union, Grants, Supported, texts;
     "permissions.ask" Union, Tightens, Supported, texts;
     "permissions.deny" Union, Tightens, Supported, texts;
-    "permissions.defaultMode" Merge::Mode, Effect::Mode, Supported, (String);
+    "permissions.defaultMode" Merge::Mode, CheckoutRule::Mode, Supported, (String);
     "permissions.additionalDirectories" Union, Grants, Supported, texts;
     "permissions.disableBypassPermissionsMode" Sticky(DISABLE), Tightens, Supported, (Disable);
-    "defaultTrustLevel" Merge::Mode, Effect::Mode, Supported, (TrustLevel);
+    "defaultTrustLevel" Merge::Mode, CheckoutRule::Mode, Supported, (TrustLevel);
 
     "hooks.*" Concat, Grants, Supported, hooks;
     "disableAllHooks" Highest, UserOnly, Supported, (bool);
@@ -341,7 +341,7 @@ keys! {
 
 /// Returns whether this version uses a key; none for a path that is no key of the table.
 #[must_use]
-pub fn support(key: &KeyPath) -> Option<Support> {
+pub fn support(key: &KeyPath) -> Option<KeySupport> {
     match find(key.names()) {
         Found::Rule(rule) => Some(rule.support),
         Found::Object | Found::Unknown => None,
@@ -383,11 +383,11 @@ pub(crate) fn may_forbid(path: &[String]) -> bool {
     // By the prefix: an unreadable `permissions` may contain a deny rule.
     KEYS.iter().any(|rule| {
         let forbids = match rule.effect {
-            Effect::Tightens
-            | Effect::TightensWhen(_)
-            | Effect::OnlyTightensWhen(_)
-            | Effect::Mode => true,
-            Effect::Grants | Effect::UserOnly => false,
+            CheckoutRule::Tightens
+            | CheckoutRule::TightensWhen(_)
+            | CheckoutRule::OnlyTightensWhen(_)
+            | CheckoutRule::Mode => true,
+            CheckoutRule::Grants | CheckoutRule::UserOnly => false,
         };
         let mut steps = rule.path.split('.');
         forbids

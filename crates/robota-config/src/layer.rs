@@ -32,7 +32,7 @@ pub enum Layer {
 
 /// Who controls a layer, which decides what it may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Scope {
+pub enum LayerScope {
     /// The user: their own files, or arguments of this run.
     User,
     /// The authors of the checkout, who may be strangers to the user.
@@ -52,16 +52,16 @@ impl Layer {
 
     /// Returns who controls the layer.
     #[must_use]
-    pub fn scope(self) -> Scope {
+    pub fn scope(self) -> LayerScope {
         match self {
             // Arguments are the user's: a person who can pass them can run any program anyway.
             Self::BuiltIn | Self::UserRobota | Self::UserClaude | Self::Argument | Self::Flags => {
-                Scope::User
+                LayerScope::User
             }
             Self::ProjectRobota
             | Self::ProjectRobotaLocal
             | Self::ProjectClaude
-            | Self::ProjectClaudeLocal => Scope::Project,
+            | Self::ProjectClaudeLocal => LayerScope::Project,
         }
     }
 

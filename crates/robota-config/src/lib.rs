@@ -2,7 +2,7 @@
 //!
 //! This is the lowest crate that may read the environment and the home directory; the crates below
 //! receive what they need as arguments. It learns about the machine through [`Places`] and
-//! [`Environment`] only.
+//! [`ProgramEnvironment`] only.
 //!
 //! Six files are merged, lowest first: `~/.robota/settings.json`, `~/.claude/settings.json`,
 //! and from the working folder `.robota/settings.json`, `.robota/settings.local.json`,
@@ -85,7 +85,7 @@ mod tests;
 pub use clean::{clean, shown, visible};
 pub use error::ConfigError;
 pub use files::{Files, MAX_FILE_BYTES};
-pub use layer::{Layer, Origin, Scope};
+pub use layer::{Layer, LayerScope, Origin};
 pub use mcp::{
     McpAccess, McpEntry, McpListing, McpScope, McpServerMatch, McpWriteError, ProjectServers,
     Reached, RemovedServer, add_server, check_mcp_argument, mcp_servers, remove_server,
@@ -93,13 +93,14 @@ pub use mcp::{
 };
 pub use model::SettingsFile;
 pub use path::KeyPath;
-pub use places::{Environment, Places, SettingSource, SettingsArgument};
+pub use places::{Places, ProgramEnvironment, SettingSource, SettingsArgument};
 pub use policy::rule_check;
 pub use provider::ActiveProvider;
 pub use reader::{ContextReader, ReadCounts};
-pub use report::{Dropped, Problem, Reason, Report, Severity};
+pub use report::{Dropped, IgnoreReason, Problem, Report, Severity};
 pub use settings::{
-    Explanation, Permissions, RuleCheck, RuleList, RuleText, Settings, SourcedHooks, load,
+    PermissionSettings, RuleCheck, RuleList, RuleText, SettingExplanation, Settings, SourcedHooks,
+    load,
 };
 pub use trust::{
     FileRequest, NamedFiles, RepositoryProgram, Trust, TrustItem, TrustStore, TrustSubject,

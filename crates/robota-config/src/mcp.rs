@@ -24,7 +24,7 @@ use crate::files::read_bounded;
 use crate::json::read_value;
 use crate::layer::Layer;
 use crate::places::{Places, SettingSource};
-use crate::plugins::Plugin;
+use crate::plugins::InstalledPlugin;
 use crate::settings::Settings;
 
 /// Servers by name, with the fields of each.
@@ -210,7 +210,7 @@ impl McpListing {
     }
 
     /// Adds the servers of plugins that the user enabled.
-    pub fn add_plugins<'a>(&mut self, plugins: impl IntoIterator<Item = &'a Plugin>) {
+    pub fn add_plugins<'a>(&mut self, plugins: impl IntoIterator<Item = &'a InstalledPlugin>) {
         for plugin in plugins {
             let (servers, mut problems) = plugin.mcp_servers();
             if !servers.is_empty() {

@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::frontmatter::{Fields, Markdown};
 use crate::layer::{Layer, Origin};
-use crate::plugins::{Plugin, style_folders};
+use crate::plugins::{InstalledPlugin, style_folders};
 use crate::reader::{Boundary, ContextReader, Depth, warning};
 use crate::report::Report;
 
@@ -89,7 +89,7 @@ impl OutputStyles {
     pub fn with_plugins<'a>(
         mut self,
         reader: &ContextReader,
-        plugins: impl IntoIterator<Item = &'a Plugin>,
+        plugins: impl IntoIterator<Item = &'a InstalledPlugin>,
     ) -> Self {
         for plugin in plugins {
             let root = plugin.root.canonicalize().unwrap_or_else(|_| plugin.root.clone());

@@ -85,7 +85,7 @@ impl Places {
     /// # Errors
     /// If the working folder does not exist or cannot be accessed.
     #[expect(clippy::disallowed_methods, reason = "the only place that looks them up")]
-    pub fn from_env(environment: &Environment) -> std::io::Result<Self> {
+    pub fn from_env(environment: &ProgramEnvironment) -> std::io::Result<Self> {
         let set = |name: &str| environment.get(name).filter(|text| !text.is_empty());
         Ok(Self {
             home: environment.home(),
@@ -181,14 +181,14 @@ impl Places {
 
 /// Holds the environment variables at the start of the program.
 #[derive(Clone, Default)]
-pub struct Environment {
+pub struct ProgramEnvironment {
     variables: BTreeMap<String, String>,
     /// The home folder of the account that runs the process. Variables that a program passes itself
     /// have none, so that they never lead to the files of a real user.
     account_home: Option<PathBuf>,
 }
 
-impl Environment {
+impl ProgramEnvironment {
     /// Reads the environment of this process. Variables that are not UTF-8 are skipped, because no
     /// setting can name them.
     #[must_use]
@@ -227,13 +227,13 @@ impl Environment {
     }
 }
 
-impl FromIterator<(String, String)> for Environment {
+impl FromIterator<(String, String)> for ProgramEnvironment {
     fn from_iter<I: IntoIterator<Item = (String, String)>>(variables: I) -> Self {
         Self { variables: variables.into_iter().collect(), account_home: None }
     }
 }
 
-impl std::fmt::Debug for Environment {
+impl std::fmt::Debug for ProgramEnvironment {
     /// Shows names only, because values may be secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.variables.keys()).finish()

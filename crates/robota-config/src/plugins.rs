@@ -71,7 +71,7 @@ pub enum PluginState {
 
 /// A plugin that is installed, whether or not it is used.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Plugin {
+pub struct InstalledPlugin {
     /// What it says about itself.
     pub manifest: PluginManifest,
     /// Its folder: the copy, not the one that it was installed from.
@@ -96,7 +96,7 @@ pub struct Plugin {
     data: Option<PathBuf>,
 }
 
-impl Plugin {
+impl InstalledPlugin {
     /// Returns the name in the settings: NAME@MARKETPLACE, or the name.
     #[must_use]
     pub fn id(&self) -> String {
@@ -232,7 +232,7 @@ fn replace(value: &mut Value, from: &str, to: &str) {
 }
 
 /// Returns the folders with skills (true) and commands (false) of a plugin.
-pub(crate) fn skill_folders(plugin: &Plugin) -> Vec<(PathBuf, bool)> {
+pub(crate) fn skill_folders(plugin: &InstalledPlugin) -> Vec<(PathBuf, bool)> {
     // Skills add to the usual folder, commands replace it.
     let mut skills = vec!["./skills".to_owned()];
     skills.extend_from_slice(&plugin.manifest.skills);
@@ -242,17 +242,17 @@ pub(crate) fn skill_folders(plugin: &Plugin) -> Vec<(PathBuf, bool)> {
 }
 
 /// Returns the folders with agents of a plugin.
-pub(crate) fn agent_folders(plugin: &Plugin) -> Vec<PathBuf> {
+pub(crate) fn agent_folders(plugin: &InstalledPlugin) -> Vec<PathBuf> {
     folders_of(plugin, &plugin.manifest.agents, "./agents").collect()
 }
 
 /// Returns the folders with output styles of a plugin.
-pub(crate) fn style_folders(plugin: &Plugin) -> Vec<PathBuf> {
+pub(crate) fn style_folders(plugin: &InstalledPlugin) -> Vec<PathBuf> {
     folders_of(plugin, &plugin.manifest.output_styles, "./output-styles").collect()
 }
 
 fn folders_of(
-    plugin: &Plugin,
+    plugin: &InstalledPlugin,
     paths: &[String],
     fallback: &str,
 ) -> impl Iterator<Item = PathBuf> + use<> {

@@ -45,7 +45,7 @@ impl fmt::Display for Problem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Reason {
+pub enum IgnoreReason {
     /// The folder is not trusted.
     Untrusted,
     /// Only the user's own settings and arguments can set the key.
@@ -62,7 +62,7 @@ pub enum Reason {
     Malformed,
 }
 
-impl Reason {
+impl IgnoreReason {
     /// Returns whether the value would apply if the folder were trusted.
     #[must_use]
     pub fn needs_trust(self) -> bool {
@@ -96,7 +96,7 @@ pub struct Dropped {
     /// The value, with secrets redacted; the user may show the report to others.
     pub value: Value,
     /// Why it is ignored.
-    pub reason: Reason,
+    pub reason: IgnoreReason,
 }
 
 impl fmt::Display for Dropped {

@@ -8,17 +8,17 @@ use robota_core::permission::Mode;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use explain::Explanation;
+pub use explain::SettingExplanation;
 
 use crate::files::Files;
-use crate::keys::{Effect, Support};
-use crate::layer::{Layer, Origin, Scope};
+use crate::keys::{CheckoutRule, KeySupport};
+use crate::layer::{Layer, LayerScope, Origin};
 use crate::mcp::ProjectServers;
 use crate::merge::{Merged, Table};
 use crate::model::{HookDefinition, HookGroup, SettingsFile};
 use crate::path::KeyPath;
 use crate::places::Places;
-use crate::report::{Dropped, Problem, Reason, Report, Severity, redact};
+use crate::report::{Dropped, IgnoreReason, Problem, Report, Severity, redact};
 use crate::trust::{NamedFiles, Trust, TrustStore};
 use crate::validate::{Content, Entry};
 
@@ -66,7 +66,7 @@ pub type RuleCheck<'a> = &'a dyn Fn(RuleList, &str) -> Result<(), String>;
 
 /// The permission rules and the mode that result from all layers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Permissions {
+pub struct PermissionSettings {
     /// Rules for calls that run without approval.
     pub allow: Vec<RuleText>,
     /// Rules for calls that need approval.
@@ -99,7 +99,7 @@ pub struct Settings {
     /// All keys except permissions and hooks, which have their own fields.
     pub values: SettingsFile,
     /// The rules and the mode that the policy uses.
-    pub permissions: Permissions,
+    pub permissions: PermissionSettings,
     /// Hooks by event; those of lower layers first.
     pub hooks: IndexMap<String, Vec<SourcedHooks>>,
     /// Whether the folder is trusted, so that all settings of its files apply.
@@ -156,7 +156,7 @@ impl Settings {
         if !unreadable.is_empty() {
             suspend_grants(&mut table, &unreadable, &mut report);
         }
-        let permissions = Permissions {
+        let permissions = PermissionSettings {
             allow: texts(&table, &RuleList::Allow.key()),
             ask: texts(&table, &RuleList::Ask.key()),
             deny: texts(&table, &RuleList::Deny.key()),
@@ -167,9 +167,9 @@ impl Settings {
         };
         let hooks = hooks(&table);
         let values = values(&table, &mut report);
-        let scopes: &[Scope] =
+        let scopes: &[LayerScope] =
             // Scripts that an untrusted checkout names do not run, so they need no protection.
-            if trust.is_given() { &[Scope::User, Scope::Project] } else { &[Scope::User] };
+            if trust.is_given() { &[LayerScope::User, LayerScope::Project] } else { &[LayerScope::User] };
         let named_files = files.named_files(scopes);
         let project_servers = ProjectServers::read(files.servers.as_deref(), trust.is_given());
         Self { values, permissions, hooks, trust, project_servers, named_files, report, table }
@@ -194,39 +194,39 @@ fn key(names: &[&str]) -> KeyPath {
 }
 
 fn is_mode(entry: &Entry) -> bool {
-    entry.rule.is_some_and(|rule| rule.effect == Effect::Mode)
+    entry.rule.is_some_and(|rule| rule.effect == CheckoutRule::Mode)
 }
 
 /// Returns why an entry is ignored, if it is. This enforces what a checkout may do.
-fn admit(entry: &Entry, layer: Layer, trust: Trust) -> Result<(), Reason> {
-    let effect = entry.rule.map_or(Effect::Grants, |rule| rule.effect);
+fn admit(entry: &Entry, layer: Layer, trust: Trust) -> Result<(), IgnoreReason> {
+    let effect = entry.rule.map_or(CheckoutRule::Grants, |rule| rule.effect);
     // Only the last one counts, except where all values forbid something.
-    if entry.repeated && effect != Effect::Tightens {
-        return Err(Reason::Repeated);
+    if entry.repeated && effect != CheckoutRule::Tightens {
+        return Err(IgnoreReason::Repeated);
     }
     match (layer.scope(), effect) {
-        (Scope::User, _) | (Scope::Project, Effect::Tightens) => Ok(()),
-        (Scope::Project, Effect::UserOnly) => Err(Reason::UserOnly),
+        (LayerScope::User, _) | (LayerScope::Project, CheckoutRule::Tightens) => Ok(()),
+        (LayerScope::Project, CheckoutRule::UserOnly) => Err(IgnoreReason::UserOnly),
         // `mode::resolve` compares the modes.
-        (Scope::Project, Effect::Mode) => Ok(()),
-        (Scope::Project, Effect::TightensWhen(strict)) => {
+        (LayerScope::Project, CheckoutRule::Mode) => Ok(()),
+        (LayerScope::Project, CheckoutRule::TightensWhen(strict)) => {
             let applies = trust.is_given() || strict.is(&entry.content.to_value());
-            if applies { Ok(()) } else { Err(Reason::Untrusted) }
+            if applies { Ok(()) } else { Err(IgnoreReason::Untrusted) }
         }
-        (Scope::Project, Effect::OnlyTightensWhen(strict)) => {
-            if strict.is(&entry.content.to_value()) { Ok(()) } else { Err(Reason::UserOnly) }
+        (LayerScope::Project, CheckoutRule::OnlyTightensWhen(strict)) => {
+            if strict.is(&entry.content.to_value()) { Ok(()) } else { Err(IgnoreReason::UserOnly) }
         }
-        (Scope::Project, Effect::Grants) => {
+        (LayerScope::Project, CheckoutRule::Grants) => {
             if trust.is_given() {
                 Ok(())
             } else {
-                Err(Reason::Untrusted)
+                Err(IgnoreReason::Untrusted)
             }
         }
     }
 }
 
-fn dropped(entry: &Entry, reason: Reason) -> Dropped {
+fn dropped(entry: &Entry, reason: IgnoreReason) -> Dropped {
     Dropped {
         key: entry.path.clone(),
         origin: entry.origin.clone(),
@@ -253,7 +253,7 @@ fn report_problems(problems: &[Problem], report: &mut Report) {
 
 /// Warns once of a key that this version accepts and does not use.
 fn warn_of_no_effect(entry: &Entry, report: &mut Report) {
-    let Some(rule) = entry.rule.filter(|rule| rule.support == Support::NoEffect) else { return };
+    let Some(rule) = entry.rule.filter(|rule| rule.support == KeySupport::NoEffect) else { return };
     // One warning for `mcpServers`, not one for each server.
     let names = rule.path.split('.').take_while(|name| *name != "*").map(str::to_owned);
     let problem = Problem {
@@ -287,7 +287,7 @@ fn check_rules(mut entry: Entry, check: RuleCheck<'_>, report: &mut Report) -> E
                     key: path.clone(),
                     origin: origin.clone(),
                     value: value.clone(),
-                    reason: Reason::Malformed,
+                    reason: IgnoreReason::Malformed,
                 });
             }
             list != RuleList::Allow
@@ -304,7 +304,7 @@ fn suspend_grants(table: &mut Table, unreadable: &[Origin], report: &mut Report)
             key: path.clone(),
             origin,
             value,
-            reason: Reason::Unreadable,
+            reason: IgnoreReason::Unreadable,
         }));
     }
     let ask = unreadable.iter().map(|origin| (Value::from("*"), origin.clone())).collect();

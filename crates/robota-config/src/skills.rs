@@ -44,7 +44,7 @@ pub use parts::SkillPart;
 pub use skill::{Skill, SkillContext, SkillGrants, SkillKind};
 
 use crate::instructions::Globs;
-use crate::plugins::Plugin;
+use crate::plugins::InstalledPlugin;
 use crate::reader::ContextReader;
 use crate::report::{Problem, Report};
 use find::Candidate;
@@ -156,7 +156,10 @@ impl Skills {
     /// Adds the skills and commands of plugins. Their names have the name of the plugin in front:
     /// `plugin:name`.
     #[must_use]
-    pub fn with_plugins<'a>(mut self, plugins: impl IntoIterator<Item = &'a Plugin>) -> Self {
+    pub fn with_plugins<'a>(
+        mut self,
+        plugins: impl IntoIterator<Item = &'a InstalledPlugin>,
+    ) -> Self {
         for plugin in plugins {
             self.add_plugin(plugin);
         }

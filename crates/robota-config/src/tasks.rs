@@ -1,7 +1,7 @@
 //! Reads task files: `.agents/tasks/*.md`, the work in progress of a project.
 //!
 //! ```
-//! use robota_config::tasks::{TaskSelection, Tasks, format_tasks};
+//! use robota_config::tasks::{TaskSelection, TaskFiles, format_tasks};
 //! use robota_config::{ContextReader, Places};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -12,7 +12,7 @@
 //!     project.join(".agents/tasks/login.md"),
 //!     "# Login\n\n- **Status**: in-progress\n\n- [ ] Write the test\n- [x] Done\n",
 //! )?;
-//! let tasks = Tasks::load(&ContextReader::new(&Places::new(home, project)), None);
+//! let tasks = TaskFiles::load(&ContextReader::new(&Places::new(home, project)), None);
 //! let selected = tasks.select(&TaskSelection::default());
 //! assert_eq!(
 //!     format_tasks(&selected),
@@ -47,7 +47,7 @@ const MAX_FILES: usize = 200;
 /// How far a task is, as its file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum TaskStatus {
+pub enum TaskFileStatus {
     /// Work on it has begun.
     InProgress,
     /// It has not begun.
@@ -58,7 +58,7 @@ pub enum TaskStatus {
     Completed,
 }
 
-impl TaskStatus {
+impl TaskFileStatus {
     /// Returns the status as it is written in a file.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -73,13 +73,13 @@ impl TaskStatus {
 
 /// A task that people describe in a file of `.agents/tasks`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Task {
+pub struct TaskFile {
     /// The path of its file, relative to the checkout.
     pub path: PathBuf,
     /// Its title: the first heading, otherwise the name of the file.
     pub title: String,
     /// Its status; unknown if the file says nothing that is understood.
-    pub status: TaskStatus,
+    pub status: TaskFileStatus,
     /// The git branch that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
@@ -95,9 +95,9 @@ pub struct Task {
 
 /// Holds the tasks of a project as its files describe them.
 #[derive(Debug, Clone, Default)]
-pub struct Tasks {
+pub struct TaskFiles {
     /// The tasks, in the byte order of their file names.
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<TaskFile>,
     /// Files that were not read, and why.
     pub report: Report,
 }
@@ -117,7 +117,7 @@ impl Default for TaskSelection<'_> {
     }
 }
 
-impl Tasks {
+impl TaskFiles {
     /// Reads the task files of a folder: `folder`, otherwise `.agents/tasks` of the working folder or
     /// of the nearest folder above it in the checkout. `README.md` and folders such as `completed` are
     /// left out.
@@ -157,10 +157,10 @@ impl Tasks {
     /// Returns the tasks for the context: those of the current branch, then those in progress, then
     /// those to do, then the others. Completed tasks are left out.
     #[must_use]
-    pub fn select(&self, selection: &TaskSelection<'_>) -> Vec<&Task> {
-        let open = self.tasks.iter().filter(|task| task.status != TaskStatus::Completed);
+    pub fn select(&self, selection: &TaskSelection<'_>) -> Vec<&TaskFile> {
+        let open = self.tasks.iter().filter(|task| task.status != TaskFileStatus::Completed);
         let mut selected: Vec<_> = open.collect();
-        let of_branch = |task: &Task| {
+        let of_branch = |task: &TaskFile| {
             selection.current_branch.is_some() && task.branch.as_deref() == selection.current_branch
         };
         // A stable sort: equal tasks stay in the order of their files.

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::keys::{Effect, KEYS, Merge, Strict, Support};
-use crate::{Environment, KeyPath, Layer, Places, SettingsArgument, schema};
+use crate::keys::{CheckoutRule, KEYS, KeySupport, Merge, Strict};
+use crate::{KeyPath, Layer, Places, ProgramEnvironment, SettingsArgument, schema};
 
 #[test]
 fn paths_are_parsed_and_formatted_alike() {
@@ -57,9 +57,9 @@ fn the_schema_has_every_key_and_marks_those_without_effect() {
         let description = described["description"].as_str().unwrap_or_default();
         let marked = description.replace('\n', " ").contains("No effect yet");
         match rule.support {
-            Support::NoEffect => assert!(marked, "{}: {description}", rule.path),
-            Support::Supported => assert!(!marked, "{}: {description}", rule.path),
-            Support::Partial => {}
+            KeySupport::NoEffect => assert!(marked, "{}: {description}", rule.path),
+            KeySupport::Supported => assert!(!marked, "{}: {description}", rule.path),
+            KeySupport::Partial => {}
         }
     }
 }
@@ -88,23 +88,25 @@ fn the_settings_page_has_the_table() {
             Merge::Mode => "mode",
         };
         let effect = match rule.effect {
-            Effect::Tightens => "without trust",
-            Effect::TightensWhen(Strict::True) => "`true` without trust, else with trust",
-            Effect::TightensWhen(Strict::False) => "`false` without trust, else with trust",
-            Effect::TightensWhen(Strict::Disable) => "`\"disable\"` without trust, else with trust",
-            Effect::OnlyTightensWhen(Strict::True) => "`true` without trust, else ignored",
-            Effect::OnlyTightensWhen(Strict::False) => "`false` without trust, else ignored",
-            Effect::OnlyTightensWhen(Strict::Disable) => {
+            CheckoutRule::Tightens => "without trust",
+            CheckoutRule::TightensWhen(Strict::True) => "`true` without trust, else with trust",
+            CheckoutRule::TightensWhen(Strict::False) => "`false` without trust, else with trust",
+            CheckoutRule::TightensWhen(Strict::Disable) => {
+                "`\"disable\"` without trust, else with trust"
+            }
+            CheckoutRule::OnlyTightensWhen(Strict::True) => "`true` without trust, else ignored",
+            CheckoutRule::OnlyTightensWhen(Strict::False) => "`false` without trust, else ignored",
+            CheckoutRule::OnlyTightensWhen(Strict::Disable) => {
                 "`\"disable\"` without trust, else ignored"
             }
-            Effect::Grants => "with trust",
-            Effect::UserOnly => "ignored",
-            Effect::Mode => "stricter without trust, else with trust",
+            CheckoutRule::Grants => "with trust",
+            CheckoutRule::UserOnly => "ignored",
+            CheckoutRule::Mode => "stricter without trust, else with trust",
         };
         let used = match rule.support {
-            Support::Supported => "yes",
-            Support::Partial => "partly",
-            Support::NoEffect => "**no effect yet**",
+            KeySupport::Supported => "yes",
+            KeySupport::Partial => "partly",
+            KeySupport::NoEffect => "**no effect yet**",
         };
         table.push_str(&format!("| `{}` | {merge} | {effect} | {used} |\n", rule.path));
     }
@@ -129,12 +131,13 @@ fn places_give_files_and_anchors() {
 #[test]
 fn the_places_of_a_process_come_from_its_environment() {
     let pairs = [("HOME", "/home/x"), ("CLAUDE_CONFIG_DIR", ""), ("TOKEN", "s3cret")];
-    let environment =
-        Environment::from_iter(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let environment = ProgramEnvironment::from_iter(
+        pairs.map(|(name, value)| (name.to_owned(), value.to_owned())),
+    );
     let places = Places::from_env(&environment).unwrap();
     assert_eq!(places.home.as_deref(), Some(Path::new("/home/x")));
     assert_eq!(places.claude_dir, None);
     assert!(places.cwd.is_absolute());
     assert!(!format!("{environment:?}").contains("s3cret"));
-    assert!(Environment::of_process().get("PATH").is_some());
+    assert!(ProgramEnvironment::of_process().get("PATH").is_some());
 }

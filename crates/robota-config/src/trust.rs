@@ -25,8 +25,8 @@ pub use store::TrustStore;
 
 use crate::files::Files;
 use crate::json::read_value;
-use crate::keys::Effect;
-use crate::layer::{Layer, Origin, Scope};
+use crate::keys::CheckoutRule;
+use crate::layer::{Layer, LayerScope, Origin};
 use crate::mcp::servers_of;
 use crate::path::KeyPath;
 use crate::report::redact_named;
@@ -99,7 +99,9 @@ impl Files {
     pub fn trust_subject(&self) -> TrustSubject {
         let mut items = Vec::new();
         let mut hash = Hash(Sha256::new());
-        for source in self.sources.iter().filter(|source| source.layer.scope() == Scope::Project) {
+        for source in
+            self.sources.iter().filter(|source| source.layer.scope() == LayerScope::Project)
+        {
             // An empty list grants nothing, and would ask the user about nothing.
             let needs_trust = |entry: &&Entry| !only_forbids(entry) && !entry.content.is_empty();
             let mut entries: Vec<_> = source.checked.entries.iter().filter(needs_trust).collect();
@@ -123,7 +125,7 @@ impl Files {
                 });
             }
         }
-        for (path, fingerprint) in self.named_files(&[Scope::Project]).fingerprints() {
+        for (path, fingerprint) in self.named_files(&[LayerScope::Project]).fingerprints() {
             hash.add(path.as_os_str().as_encoded_bytes());
             hash.add(fingerprint.as_bytes());
             items.push(file_item(self.folder.as_deref(), path, fingerprint));
@@ -139,13 +141,13 @@ impl Files {
     }
 
     /// Returns the files of the project that the settings of these scopes run.
-    pub(crate) fn named_files(&self, scopes: &[Scope]) -> NamedFiles {
+    pub(crate) fn named_files(&self, scopes: &[LayerScope]) -> NamedFiles {
         let Some(folder) = &self.folder else { return NamedFiles::default() };
         let sources = self.sources.iter().filter(|source| scopes.contains(&source.layer.scope()));
         let entries =
             sources.flat_map(|source| &source.checked.entries).filter(|entry| may_run(entry));
         let mut values: Vec<_> = entries.map(|entry| entry.content.to_value()).collect();
-        if scopes.contains(&Scope::Project) {
+        if scopes.contains(&LayerScope::Project) {
             let servers = self.servers.as_deref().map(read_value);
             values.extend(servers.and_then(Result::ok));
         }
@@ -173,16 +175,16 @@ fn file_item(folder: Option<&Path>, path: &Path, fingerprint: &str) -> TrustItem
 fn only_forbids(entry: &Entry) -> bool {
     let Some(rule) = entry.rule else { return false };
     match rule.effect {
-        Effect::Tightens => true,
-        Effect::TightensWhen(strict) => strict.is(&entry.content.to_value()),
+        CheckoutRule::Tightens => true,
+        CheckoutRule::TightensWhen(strict) => strict.is(&entry.content.to_value()),
         // No mode is stricter than this one.
-        Effect::Mode => {
+        CheckoutRule::Mode => {
             let value = entry.content.to_value();
             value == "plan" || value == "safe"
         }
         // It is always ignored in a checkout, so there is nothing to trust.
-        Effect::UserOnly | Effect::OnlyTightensWhen(_) => true,
-        Effect::Grants => false,
+        CheckoutRule::UserOnly | CheckoutRule::OnlyTightensWhen(_) => true,
+        CheckoutRule::Grants => false,
     }
 }
 

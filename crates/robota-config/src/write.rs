@@ -15,8 +15,8 @@ use serde_json::Value;
 use crate::error::ConfigError;
 use crate::files::{Files, read_bounded};
 use crate::json::{Document, Kind, Node};
-use crate::keys::{self, Effect, Found, Merge};
-use crate::layer::{Layer, Scope};
+use crate::keys::{self, CheckoutRule, Found, Merge};
+use crate::layer::{Layer, LayerScope};
 use crate::path::KeyPath;
 use crate::places::Places;
 use crate::report::Severity;
@@ -108,14 +108,15 @@ impl SettingsWriter<'_> {
         let layer = target.layer;
         let before = Files::read(self.places);
         // Decided before the write: afterwards the files are others.
-        let keep_trust = layer.scope() == Scope::Project && self.may_keep_trust(&before, &target);
+        let keep_trust =
+            layer.scope() == LayerScope::Project && self.may_keep_trust(&before, &target);
         let (file, checked) = target.replace(key, text)?;
         if keep_trust {
             // Trust what was read before plus this change, not what the files hold now: another
             // process may have changed them since, and the user has not seen that.
             self.trust.grant(&before.with(layer, checked).trust_subject(), self.clock)?;
         }
-        Ok(Written { file, trusted: keep_trust || layer.scope() == Scope::User })
+        Ok(Written { file, trusted: keep_trust || layer.scope() == LayerScope::User })
     }
 
     /// Returns whether the changed files keep the trust: the folder is trusted or has nothing that
@@ -151,7 +152,7 @@ fn check_value(layer: Layer, key: &KeyPath, value: Option<&Value>) -> Result<(),
     if !is_settable(key) {
         return Err(key_error(key, "unknown key"));
     }
-    if layer.scope() == Scope::Project && value.is_some_and(|value| is_user_only(key, value)) {
+    if layer.scope() == LayerScope::Project && value.is_some_and(|value| is_user_only(key, value)) {
         return Err(key_error(key, "only your own settings can set this, not a project's"));
     }
     match value.and_then(|value| mode::write_error(key, value)) {
@@ -177,10 +178,10 @@ fn is_settable(key: &KeyPath) -> bool {
 fn is_user_only(key: &KeyPath, value: &Value) -> bool {
     match keys::find(key.names()) {
         Found::Rule(rule) => match rule.effect {
-            Effect::UserOnly => true,
-            Effect::OnlyTightensWhen(strict) => !strict.is(value),
-            Effect::Mode => value == Mode::BypassPermissions.name(),
-            Effect::Tightens | Effect::TightensWhen(_) | Effect::Grants => false,
+            CheckoutRule::UserOnly => true,
+            CheckoutRule::OnlyTightensWhen(strict) => !strict.is(value),
+            CheckoutRule::Mode => value == Mode::BypassPermissions.name(),
+            CheckoutRule::Tightens | CheckoutRule::TightensWhen(_) | CheckoutRule::Grants => false,
         },
         Found::Object | Found::Unknown => false,
     }
@@ -220,7 +221,7 @@ impl Target {
             })?,
             None => file.clone(),
         };
-        if layer.scope() == Scope::Project {
+        if layer.scope() == LayerScope::Project {
             require_inside(places, &real).map_err(refused)?;
         }
         let existed = read.is_some();

@@ -5,7 +5,7 @@ mod common;
 
 use common::{World, allowed, problems, texts};
 use proptest::prelude::*;
-use robota_config::{Files, Layer, Reason, Settings, Trust};
+use robota_config::{Files, IgnoreReason, Layer, Settings, Trust};
 use robota_core::permission::Mode;
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn assert_every_call_asks(settings: &Settings) {
     assert_eq!(texts(&settings.permissions.deny), ["D"]);
     assert_eq!(texts(&settings.permissions.ask), ["A", "*"]);
     assert_eq!(settings.permissions.mode, Mode::Default);
-    assert!(settings.report.dropped.iter().any(|d| d.reason == Reason::Unreadable));
+    assert!(settings.report.dropped.iter().any(|d| d.reason == IgnoreReason::Unreadable));
     assert!(!settings.permissions.unreadable.is_empty());
 }
 
@@ -110,7 +110,7 @@ fn of_repeated_keys_the_last_value_and_all_restrictions_apply() {
     assert_eq!(allowed(&settings), ["Y"]);
     assert_eq!(texts(&settings.permissions.deny), ["D1", "D2"]);
     assert_eq!(settings.values.model.as_deref(), Some("b"));
-    assert!(settings.report.dropped.iter().all(|d| d.reason == Reason::Repeated));
+    assert!(settings.report.dropped.iter().all(|d| d.reason == IgnoreReason::Repeated));
     assert!(settings.report.problems.len() >= 3);
 }
 

@@ -10,7 +10,7 @@ use robota_config::instructions::{InstructionOptions, Instructions};
 use robota_config::output_styles::OutputStyles;
 use robota_config::project::ProjectFacts;
 use robota_config::skills::{ListingCaps, SkillInvocation, SkillPart, Skills};
-use robota_config::tasks::{TaskSelection, Tasks, format_tasks};
+use robota_config::tasks::{TaskFiles, TaskSelection, format_tasks};
 
 /// Everything that is read, as one text, and the report.
 struct Everything {
@@ -26,7 +26,7 @@ fn everything(world: &World) -> Everything {
     let listing = skills.listing(&ListingCaps::default());
     let agents = Agents::load(&reader, &trust, Vec::new());
     let styles = OutputStyles::load(&reader);
-    let tasks = Tasks::load(&reader, None);
+    let tasks = TaskFiles::load(&reader, None);
     let mut text = format!("{:?}", ProjectFacts::detect(&reader));
     let mut report = lines(&instructions.report);
     for file in &instructions.files {

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use common::{World, allowed, key, problems, texts};
 use robota_config::model::HookDefinition;
-use robota_config::{ConfigError, Environment, Layer, Reason, SettingsArgument, Severity, Trust};
+use robota_config::{
+    ConfigError, IgnoreReason, Layer, ProgramEnvironment, SettingsArgument, Severity, Trust,
+};
 use robota_core::error::{Diagnose, ErrorKind};
 use robota_core::permission::Mode;
 use serde_json::{Value, json};
@@ -148,7 +150,7 @@ fn sdk_11_provider_profiles_merge_per_field() {
         ),
     ]);
     let provider = world.load().provider().unwrap().unwrap();
-    let environment = Environment::from_iter([("KEY".to_owned(), "k-123456789".to_owned())]);
+    let environment = ProgramEnvironment::from_iter([("KEY".to_owned(), "k-123456789".to_owned())]);
     let config = provider.config(&environment.lookup()).unwrap();
     assert_eq!(config.provider_type, "openai");
     assert_eq!(config.model.as_deref(), Some("m2"));
@@ -157,7 +159,7 @@ fn sdk_11_provider_profiles_merge_per_field() {
     assert_eq!(Value::Object(config.options), json!({"x": {"y": 1, "z": [2]}}));
     assert!(!format!("{provider:?}").contains("KEY"));
 
-    let nothing = Environment::default();
+    let nothing = ProgramEnvironment::default();
     let error = provider.config(&nothing.lookup()).unwrap_err();
     assert!(error.to_data().message.contains("`KEY` is not set"));
 }
@@ -197,8 +199,9 @@ fn sdk_11_references_are_replaced_in_api_keys_only() {
         r#"{"currentProvider": "a", "providers": {"a": {"type": "t", "baseURL": "$ENV:URL", "apiKey": "$ENV:KEY"}}}"#,
     )]);
     let settings = world.load();
-    let environment =
-        Environment::from_iter(["URL", "KEY"].map(|name| (name.to_owned(), "secret".to_owned())));
+    let environment = ProgramEnvironment::from_iter(
+        ["URL", "KEY"].map(|name| (name.to_owned(), "secret".to_owned())),
+    );
     let config = settings.provider().unwrap().unwrap().config(&environment.lookup()).unwrap();
     assert_eq!(config.base_url.as_deref(), Some("$ENV:URL"));
     assert_eq!(problems(&settings).len(), 1, "{:?}", problems(&settings));
@@ -355,7 +358,7 @@ fn any_layer_can_forbid_the_bypass_mode() {
     let settings = world.load();
     assert_eq!(settings.permissions.mode, Mode::Default);
     assert!(settings.permissions.bypass_disabled);
-    assert_eq!(settings.report.dropped[0].reason, Reason::BypassDisabled);
+    assert_eq!(settings.report.dropped[0].reason, IgnoreReason::BypassDisabled);
 }
 
 #[test]

@@ -212,7 +212,7 @@ fn a_project_with_many_skills_and_files_opens_only_what_it_needs() {
     let listing = skills.listing(&robota_config::skills::ListingCaps::default());
     assert_eq!((listing.listed, listing.more), (48, 452));
     assert!(robota_config::project::ProjectFacts::detect(&reader).types.is_empty());
-    assert!(robota_config::tasks::Tasks::load(&reader, None).tasks.is_empty());
+    assert!(robota_config::tasks::TaskFiles::load(&reader, None).tasks.is_empty());
     assert_eq!((reader.counts().files, reader.counts().folders), (50, 2));
     assert!(reader.counts().bytes < 64 * 1024);
 }

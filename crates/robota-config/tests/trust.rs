@@ -6,7 +6,7 @@ mod common;
 use std::os::unix::fs::PermissionsExt as _;
 
 use common::{Stopped, World, allowed, key};
-use robota_config::{Files, Layer, Reason, Trust, TrustStore};
+use robota_config::{Files, IgnoreReason, Layer, Trust, TrustStore};
 use robota_core::permission::Mode;
 use serde_json::json;
 
@@ -66,7 +66,7 @@ fn after_trust_all_settings_apply_except_user_only_ones() {
     assert_eq!(settings.values.env["LD_PRELOAD"], "./x.so");
     assert_eq!(settings.values.disable_all_hooks, None);
     assert_eq!(settings.permissions.mode, Mode::Default);
-    assert!(settings.report.dropped.iter().all(|d| d.reason == Reason::UserOnly));
+    assert!(settings.report.dropped.iter().all(|d| d.reason == IgnoreReason::UserOnly));
 }
 
 #[test]

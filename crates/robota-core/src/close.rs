@@ -39,7 +39,7 @@ pub struct Closing {
     /// What is known about calls that were running.
     pub hints: Vec<RecoveryHint>,
     /// What the caller chose for calls without an outcome; all other such calls are sealed.
-    pub choices: HashMap<CallId, Choice>,
+    pub choices: HashMap<CallId, CloseAs>,
     /// The replies of PostToolUse hooks that were run again. A call that waits for its hook and is
     /// not listed here has its result withheld.
     pub post_hooks: HashMap<CallId, HookReply>,
@@ -84,7 +84,7 @@ impl RecoveryHint {
 
 /// How to close a call that has no outcome.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Choice {
+pub enum CloseAs {
     /// Its result says that it did not run, or that it may have had effects.
     Seal,
     /// The caller knows the outcome, which is recorded as it is.
@@ -213,11 +213,11 @@ fn resolve_calls(
                 events.push(finished.into());
                 outcome
             }
-            (_, Some(Choice::Outcome(outcome))) => {
+            (_, Some(CloseAs::Outcome(outcome))) => {
                 events.push(finish(id, outcome.clone()));
                 outcome.clone()
             }
-            (stage, Some(Choice::Seal) | None) => {
+            (stage, Some(CloseAs::Seal) | None) => {
                 let hint = closing.hints.iter().find(|hint| hint.call == *id);
                 let outcome = match stage {
                     CallStage::Started => seal_running(call, closing.cause, hint),

@@ -138,12 +138,12 @@ pub struct Executed {
     pub cut: bool,
     /// The operations that the sandbox denied, as the sandbox observed them. They are never guessed
     /// from the output.
-    pub denied: Vec<Denial>,
+    pub denied: Vec<SandboxDenial>,
 }
 
 /// An operation that a sandbox denied.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub struct Denial {
+pub struct SandboxDenial {
     /// The kind of operation: `network`, `trace`, `write`, …
     pub action: String,
     /// The process that tried it, or the file it tried it on. Empty if unknown.

@@ -56,7 +56,7 @@ pub struct State {
     /// The session's id; `None` before `session_created`.
     pub session: Option<SessionId>,
     /// The point it was forked from; `None` if it is not a fork.
-    pub parent: Option<Origin>,
+    pub parent: Option<ForkOrigin>,
     /// The tool call of another session that started this one.
     #[serde(default)]
     pub spawned_by: Option<SpawnedBy>,
@@ -204,7 +204,7 @@ pub struct Hashed<T> {
 
 /// Says where a fork began.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Origin {
+pub struct ForkOrigin {
     /// The id of the session that was forked.
     pub session: SessionId,
     /// The last event that both sessions have.
@@ -278,7 +278,7 @@ impl State {
                 self.cwd.clone_from(cwd);
                 self.parent = parent
                     .as_ref()
-                    .map(|Parent { session, at }| Origin { session: session.clone(), at: *at });
+                    .map(|Parent { session, at }| ForkOrigin { session: session.clone(), at: *at });
                 if parent.is_some() {
                     // A fork has its own name, as in the list of sessions.
                     self.name = None;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use robota_core::process::ProcessIdentity;
-use robota_core::sandbox::Denial;
+use robota_core::sandbox::SandboxDenial;
 
 use crate::capture::Captured;
 
@@ -45,7 +45,7 @@ pub struct Outcome {
     /// The identity of the process; `None` if the system does not provide it.
     pub process: Option<ProcessIdentity>,
     /// The system calls that the seccomp filter of its sandbox denied.
-    pub denied: Vec<Denial>,
+    pub denied: Vec<SandboxDenial>,
 }
 
 impl Outcome {

@@ -39,7 +39,7 @@ use rustix::process::DumpableBehavior;
 use crate::paths::OsPaths;
 
 pub use local::LocalSandbox;
-pub use probe::{Support, probe};
+pub use probe::{SandboxSupport, probe};
 pub use read_only::{ReadOnlyFence, Scratch};
 pub use robota_core::sandbox::Sandbox;
 pub use vfs::VfsSandbox;
@@ -71,14 +71,18 @@ impl Confinement {
     /// # Errors
     /// If the system cannot enforce them. [`boundaries`](Self::boundaries) lists what is only
     /// partly enforced.
-    pub fn new(fence: Fence, support: &Support) -> Result<Self, SandboxError> {
+    pub fn new(fence: Fence, support: &SandboxSupport) -> Result<Self, SandboxError> {
         let attributes = fence.level == SandboxLevel::WorkspaceWrite;
         Self::prepare(fence, support, attributes)
     }
 
     /// Prepares the restrictions. `attributes`: whether the mode, owner, times and extended
     /// attributes of files may be changed, which a fence cannot allow for single folders.
-    fn prepare(fence: Fence, support: &Support, attributes: bool) -> Result<Self, SandboxError> {
+    fn prepare(
+        fence: Fence,
+        support: &SandboxSupport,
+        attributes: bool,
+    ) -> Result<Self, SandboxError> {
         if fence.level == SandboxLevel::Off {
             let boundaries = Boundaries { fence, means: Vec::new(), gaps: Vec::new() };
             return Ok(Self {
@@ -114,7 +118,11 @@ impl Confinement {
     }
 
     #[cfg(target_os = "linux")]
-    fn on_linux(fence: Fence, support: &Support, attributes: bool) -> Result<Self, SandboxError> {
+    fn on_linux(
+        fence: Fence,
+        support: &SandboxSupport,
+        attributes: bool,
+    ) -> Result<Self, SandboxError> {
         let missing = missing_protected(&fence);
         let fence = canonical(fence)?;
         let in_writable = |path: &PathBuf| {

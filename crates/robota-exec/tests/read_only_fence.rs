@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use robota_core::sandbox::{Fence, SandboxLevel};
-use robota_exec::sandbox::{ReadOnlyFence, Support, probe};
+use robota_exec::sandbox::{ReadOnlyFence, SandboxSupport, probe};
 use robota_exec::{Environment, Exit, Outcome, ShellCommand, Streams, Supervisor};
 use robota_testkit::{Part, requires};
 use tokio_util::sync::CancellationToken;
@@ -55,11 +55,11 @@ fn environment() -> Environment {
 }
 
 /// Returns what can enforce the fence here: Landlock alone, and bubblewrap alone.
-async fn drivers() -> Vec<Support> {
+async fn drivers() -> Vec<SandboxSupport> {
     let all = probe(&environment()).await;
-    let landlock = Support { bubblewrap: None, ..all };
+    let landlock = SandboxSupport { bubblewrap: None, ..all };
     let landlock = (all.landlock > 0 && all.seccomp).then_some(landlock);
-    let bubblewrap = Support { landlock: 0, ..all.clone() };
+    let bubblewrap = SandboxSupport { landlock: 0, ..all.clone() };
     let bubblewrap = all.bubblewrap.is_some().then_some(bubblewrap);
     let both = [requires(Part::Landlock, landlock), requires(Part::Bubblewrap, bubblewrap)];
     both.into_iter().flatten().collect()

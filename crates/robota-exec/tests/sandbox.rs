@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use robota_core::sandbox::{Exec, ExecEnd, Fence, SandboxError, SandboxLevel};
-use robota_exec::sandbox::{Confinement, LocalSandbox, Sandbox, Support, VfsSandbox, probe};
+use robota_exec::sandbox::{Confinement, LocalSandbox, Sandbox, SandboxSupport, VfsSandbox, probe};
 use robota_exec::{Environment, ShellCommand, Supervisor, TerminalSize};
 use tokio_util::sync::CancellationToken;
 
@@ -111,7 +111,7 @@ mod linux {
     }
 
     /// Returns the mechanisms of the kernel alone, without bubblewrap.
-    async fn support() -> Option<Support> {
+    async fn support() -> Option<SandboxSupport> {
         let mut support = probe(&environment()).await;
         support.bubblewrap = None;
         let present = support.landlock > 0 && support.seccomp;
@@ -119,14 +119,14 @@ mod linux {
     }
 
     /// Returns what can enforce a sandbox here: Landlock alone, and bubblewrap alone.
-    async fn drivers() -> Vec<Support> {
+    async fn drivers() -> Vec<SandboxSupport> {
         let all = probe(&environment()).await;
-        let bubblewrap = Support { landlock: 0, ..all.clone() };
+        let bubblewrap = SandboxSupport { landlock: 0, ..all.clone() };
         let bubblewrap = all.bubblewrap.is_some().then_some(bubblewrap);
         support().await.into_iter().chain(requires(Part::Bubblewrap, bubblewrap)).collect()
     }
 
-    fn local(fence: Fence, support: &Support) -> LocalSandbox {
+    fn local(fence: Fence, support: &SandboxSupport) -> LocalSandbox {
         LocalSandbox::new(fence, support, Supervisor::new(), environment()).unwrap()
     }
 
@@ -359,7 +359,7 @@ mod linux {
             };
             sandbox.exec(exec, &CancellationToken::new()).await.unwrap().denied
         };
-        let has_network = |denials: &[robota_core::sandbox::Denial]| {
+        let has_network = |denials: &[robota_core::sandbox::SandboxDenial]| {
             denials.iter().any(|denial| denial.action == "network" && denial.subject == "bash")
         };
         assert!(has_network(&denied(connect).await));
@@ -437,7 +437,7 @@ mod linux {
         let place = Place::new();
         let secret = std::fs::File::open(place.outside.join("file")).unwrap();
         rustix::io::fcntl_setfd(&secret, rustix::io::FdFlags::empty()).unwrap();
-        let off = Support::default();
+        let off = SandboxSupport::default();
         let mut sandboxes = vec![local(fence(SandboxLevel::Off, &place.root), &off)];
         let plain = fence(SandboxLevel::WorkspaceWrite, &place.root);
         sandboxes.extend(drivers().await.iter().map(|support| local(plain.clone(), support)));
@@ -592,12 +592,12 @@ mod linux {
     #[tokio::test]
     async fn a_sandbox_that_cannot_be_enforced_is_an_error() {
         let place = Place::new();
-        let nothing = Support::default();
+        let nothing = SandboxSupport::default();
         let fence = fence(SandboxLevel::ReadOnly, &place.root);
         let result = LocalSandbox::new(fence, &nothing, Supervisor::new(), environment());
         let Err(SandboxError::Unsupported { what, .. }) = result else { panic!("no error") };
         assert!(what.contains("Landlock") && what.contains("bubblewrap"), "{what}");
-        let old = Support { landlock: 1, seccomp: true, bubblewrap: None };
+        let old = SandboxSupport { landlock: 1, seccomp: true, bubblewrap: None };
         let Some(_) = support().await else { return };
         let sandbox = local(super::fence(SandboxLevel::ReadOnly, &place.root), &old);
         let gaps = &sandbox.boundaries().gaps;

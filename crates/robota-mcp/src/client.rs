@@ -34,9 +34,9 @@ mod transport;
 
 pub(crate) use http::client as new_http_client;
 
-pub use form::{Choice, FieldKind, Form, FormField};
+pub use form::{FieldKind, Form, FormChoice, FormField};
 pub use host::{HostChannel, HostInbox};
-pub use options::{ElicitAnswer, Elicitation, ElicitationKind, Elicitor, McpOptions};
+pub use options::{ElicitAnswer, Elicitation, ElicitationKind, Elicitor, McpClientOptions};
 pub use prompts::PromptCommand;
 pub use sampling::{Sampler, SamplingAnswer, SamplingMessage, SamplingRequest};
 pub use server::{Approved, ServerInstructions, ServerReport, ServerStatus};

@@ -101,7 +101,7 @@ pub struct ServerConfig {
 /// An entry of `mcpServers` that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ConfigError {
+pub enum ServerConfigError {
     /// It has an address, but does not say which protocol is spoken there.
     #[error("it has a `url` but no `type`; write \"type\": \"http\" or \"type\": \"sse\"")]
     UrlWithoutType,
@@ -110,7 +110,7 @@ pub enum ConfigError {
     Invalid(String),
 }
 
-impl ConfigError {
+impl ServerConfigError {
     /// Returns the name of the error in reports for programs.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -139,7 +139,7 @@ impl ServerConfig {
         name: &str,
         entry: &Map<String, Value>,
         lookup: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<ParsedServer, ConfigError> {
+    ) -> Result<ParsedServer, ServerConfigError> {
         let mut expand = Expander::new(lookup);
         let kind = entry.get("type").and_then(Value::as_str);
         let endpoint = match (kind, entry.get("command"), entry.get("url")) {
@@ -154,7 +154,7 @@ impl ServerConfig {
             (Some("sse"), _, Some(_)) => Endpoint::Sse(http(entry, &mut expand)?),
             // The name that the Agent SDKs use in their configuration.
             (Some("sdk"), _, _) => Endpoint::Host,
-            (None, None, Some(_)) => return Err(ConfigError::UrlWithoutType),
+            (None, None, Some(_)) => return Err(ServerConfigError::UrlWithoutType),
             (Some("stdio"), None, _) => return Err(invalid("it has no `command`")),
             (Some("http" | "streamable-http" | "sse"), _, None) => {
                 return Err(invalid("it has no `url`"));
@@ -290,8 +290,8 @@ fn summary(endpoint: &Endpoint, entry: &Map<String, Value>) -> String {
     }
 }
 
-fn invalid(text: &str) -> ConfigError {
-    ConfigError::Invalid(text.to_owned())
+fn invalid(text: &str) -> ServerConfigError {
+    ServerConfigError::Invalid(text.to_owned())
 }
 
 fn identity(name: &str, endpoint: &Endpoint, entry: &Map<String, Value>) -> String {
@@ -334,7 +334,7 @@ fn required(
     entry: &Map<String, Value>,
     key: &str,
     expand: &mut Expander<'_>,
-) -> Result<String, ConfigError> {
+) -> Result<String, ServerConfigError> {
     match entry.get(key).and_then(Value::as_str).map(|text| expand.text(text)) {
         Some(text) if !text.trim().is_empty() => Ok(text),
         Some(_) => Err(invalid(&format!("`{key}` is empty"))),
@@ -342,7 +342,7 @@ fn required(
     }
 }
 
-fn texts(entry: &Map<String, Value>, key: &str) -> Result<Vec<String>, ConfigError> {
+fn texts(entry: &Map<String, Value>, key: &str) -> Result<Vec<String>, ServerConfigError> {
     match entry.get(key) {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::Array(items)) => items
@@ -358,7 +358,7 @@ fn pairs(
     entry: &Map<String, Value>,
     key: &str,
     expand: &mut Expander<'_>,
-) -> Result<BTreeMap<String, String>, ConfigError> {
+) -> Result<BTreeMap<String, String>, ServerConfigError> {
     let Some(value) = entry.get(key).filter(|value| !value.is_null()) else {
         return Ok(BTreeMap::new());
     };
@@ -380,7 +380,7 @@ fn pairs(
 fn http(
     entry: &Map<String, Value>,
     expand: &mut Expander<'_>,
-) -> Result<HttpEndpoint, ConfigError> {
+) -> Result<HttpEndpoint, ServerConfigError> {
     let url = required(entry, "url", expand)?;
     match url::Url::parse(&url) {
         Ok(parsed) if matches!(parsed.scheme(), "http" | "https") => {}
@@ -400,7 +400,7 @@ fn http(
 fn oauth(
     entry: &Map<String, Value>,
     expand: &mut Expander<'_>,
-) -> Result<OAuthConfig, ConfigError> {
+) -> Result<OAuthConfig, ServerConfigError> {
     let Some(oauth) = entry.get("oauth").and_then(Value::as_object) else {
         return Ok(OAuthConfig::default());
     };

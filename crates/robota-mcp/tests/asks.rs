@@ -9,8 +9,8 @@ use robota_core::call::CallContext;
 use robota_core::tool::{DidRun, Progress, ToolContext, ToolOutcome, ToolSource as _};
 use robota_exec::{Environment, Supervisor};
 use robota_mcp::client::{
-    ElicitAnswer, Elicitation, ElicitationKind, Elicitor, McpOptions, McpServers, READ_RESOURCE,
-    Sampler, SamplingAnswer, SamplingRequest,
+    ElicitAnswer, Elicitation, ElicitationKind, Elicitor, McpClientOptions, McpServers,
+    READ_RESOURCE, Sampler, SamplingAnswer, SamplingRequest,
 };
 use robota_mcp::config::ServerConfig;
 use robota_testkit::fake_mcp;
@@ -77,11 +77,11 @@ fn servers_for(
         fields[*key] = value.clone();
     }
     let config = ServerConfig::parse("fake", fields.as_object().unwrap(), &|_| None).unwrap();
-    let options = McpOptions {
+    let options = McpClientOptions {
         environment: Environment::new().with("PATH", std::env::var_os("PATH").unwrap()),
         elicitor,
         sampler,
-        ..McpOptions::new(Supervisor::new(), std::env::temp_dir())
+        ..McpClientOptions::new(Supervisor::new(), std::env::temp_dir())
     };
     McpServers::new(vec![config.config], &options)
 }
@@ -375,9 +375,9 @@ async fn errors_that_a_server_logs_are_shown_to_the_user() {
     let sink = notices.clone();
     let fields = fake_mcp::command("fake_server", "asks");
     let config = ServerConfig::parse("fake", fields.as_object().unwrap(), &|_| None).unwrap();
-    let options = McpOptions {
+    let options = McpClientOptions {
         on_notice: Arc::new(move |text| sink.lock().unwrap().push(text)),
-        ..McpOptions::new(Supervisor::new(), std::env::temp_dir())
+        ..McpClientOptions::new(Supervisor::new(), std::env::temp_dir())
     };
     let servers = McpServers::new(vec![config.config], &options);
     let outcome = run(&servers, "log", json!({}), ToolContext::detached()).await;

@@ -13,7 +13,7 @@ use robota_core::message::{BlobRef, ResultBlock};
 use robota_core::tool::{DidRun, Progress, Tool, ToolContext, ToolOutcome, ToolSource as _};
 use robota_exec::{Environment, Supervisor};
 use robota_mcp::client::{
-    LIST_RESOURCES, McpOptions, McpServers, ServerStatus, SessionTools, TOOL_SEARCH,
+    LIST_RESOURCES, McpClientOptions, McpServers, ServerStatus, SessionTools, TOOL_SEARCH,
 };
 use robota_mcp::config::ServerConfig;
 use robota_mcp::names::in_command;
@@ -43,14 +43,14 @@ impl World {
         self.folder.path().join(name).display().to_string()
     }
 
-    fn options(&self) -> McpOptions {
+    fn options(&self) -> McpClientOptions {
         let notices = self.notices.clone();
         let path = std::env::var_os("PATH").unwrap();
-        McpOptions {
+        McpClientOptions {
             environment: Environment::new().with("PATH", path),
             catalogs: Some(CatalogStore::new(self.folder.path().join("catalogs"))),
             on_notice: Arc::new(move |text| notices.lock().unwrap().push(text)),
-            ..McpOptions::new(self.supervisor.clone(), self.folder.path())
+            ..McpClientOptions::new(self.supervisor.clone(), self.folder.path())
         }
     }
 

@@ -17,8 +17,8 @@ pub mod worktree;
 
 pub use group::Groups;
 pub use pool::{
-    AgentEntry, AgentOptions, Pool, PoolAgent, PoolBuilder, PoolError, PoolLimits, PooledSession,
-    PooledSubscription, ResumedAll, ShutdownReport,
+    AgentEntry, Pool, PoolAgent, PoolAgentOptions, PoolBuilder, PoolError, PoolLimits,
+    PooledSession, PooledSubscription, ResumedAll, ShutdownReport,
 };
 pub use robota_core::event::{MissedRuns, Trigger};
 pub use room::{DEFAULT_HOPS, Room, RoomError, RoomMessage, RoomSay, Said};
@@ -27,9 +27,10 @@ pub use schedule::{
     SessionSchedules, change_stored_schedule, parse_period, stored_schedules,
 };
 pub use subagent::{
-    AgentHooks, AgentJob, AgentObserver, AgentOutput, AgentProcesses, AgentReply, AgentRequest,
-    AgentRunners, AgentSession, AgentSessions, AgentStop, AgentWork, FromAgent, InProcessAgents,
-    Isolation, NewAgentProcess, NoAgentHooks, ParentRequests, ProcessAgents, ToAgent, serve_agent,
+    AgentJob, AgentObserver, AgentOutput, AgentProcesses, AgentReply, AgentRequest, AgentRunners,
+    AgentSession, AgentSessions, AgentStop, AgentWork, FromAgent, InProcessAgents, Isolation,
+    NewAgentProcess, NoAgentHooks, ParentRequests, ProcessAgents, SubagentHooks, ToAgent,
+    serve_agent,
 };
 pub use task::{
     CancelOnDrop, FileLogs, LogPage, MemoryLogs, NoJournal, ProcessProgram, ProcessTasks,

@@ -109,7 +109,7 @@ pub struct PoolBuilder {
 
 /// What is special about one session of a template. The pool keeps it while it has the session.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct AgentOptions {
+pub struct PoolAgentOptions {
     /// The working directory; none for that of the template.
     pub cwd: Option<String>,
     /// The name of a session that is created.
@@ -122,7 +122,7 @@ pub struct AgentOptions {
     pub spawned_by: Option<SpawnedBy>,
 }
 
-impl AgentOptions {
+impl PoolAgentOptions {
     fn apply(&self, mut builder: SessionBuilder) -> SessionBuilder {
         if let Some(cwd) = &self.cwd {
             builder = builder.cwd(cwd.clone());
@@ -264,7 +264,7 @@ impl Pool {
         &self,
         id: impl Into<SessionId>,
         template: &str,
-        options: AgentOptions,
+        options: PoolAgentOptions,
     ) -> Result<PoolAgent, PoolError> {
         let id = id.into();
         // In the registry before the session is opened: two calls with one id cannot both create
@@ -332,7 +332,7 @@ impl Pool {
     pub async fn resume(
         &self,
         id: impl Into<SessionId>,
-        options: AgentOptions,
+        options: PoolAgentOptions,
     ) -> Result<PoolAgent, PoolError> {
         let id = id.into();
         let template = template_of(&id)?;
@@ -405,7 +405,7 @@ impl Pool {
 
     /// Adds a stored session without opening it, unless it has something to do.
     async fn adopt(&self, id: &SessionId) -> Result<Adopted, PoolError> {
-        let entry = match self.add(id, &template_of(id)?, AgentOptions::default()) {
+        let entry = match self.add(id, &template_of(id)?, PoolAgentOptions::default()) {
             Ok(entry) => entry,
             Err(PoolError::Exists(_)) => return Ok(Adopted::Known),
             Err(error) => return Err(error),
@@ -471,12 +471,12 @@ impl Pool {
         &self,
         id: &SessionId,
         template: &str,
-        options: AgentOptions,
+        options: PoolAgentOptions,
     ) -> Result<Arc<Entry>, PoolError> {
         self.inner.require_open()?;
         let known = self.inner.templates.get(template);
         let template = known.cloned().ok_or_else(|| PoolError::NoTemplate(template.to_owned()))?;
-        let options = (options != AgentOptions::default()).then(|| Box::new(options));
+        let options = (options != PoolAgentOptions::default()).then(|| Box::new(options));
         self.inner.registry().add(id, Entry::new(template, options), &self.inner.limits)
     }
 }

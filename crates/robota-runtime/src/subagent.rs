@@ -111,7 +111,7 @@ pub trait AgentSessions: Send + Sync {
 
 /// Runs when agents start and before they end (RUN-09).
 #[async_trait]
-pub trait AgentHooks: Send + Sync {
+pub trait SubagentHooks: Send + Sync {
     /// Runs when an agent starts. Returns text that is added to its prompt.
     async fn started(&self, job: &AgentJob) -> Option<String>;
 
@@ -137,7 +137,7 @@ pub struct AgentStop<'a> {
 pub struct NoAgentHooks;
 
 #[async_trait]
-impl AgentHooks for NoAgentHooks {
+impl SubagentHooks for NoAgentHooks {
     async fn started(&self, _: &AgentJob) -> Option<String> {
         None
     }

@@ -13,8 +13,8 @@ use robota_core::journal::MemoryStore;
 use robota_core::scripted::{Script, ScriptedProvider};
 use robota_core::task::{TaskError, TaskErrorCategory, TaskKind, TaskStatus, Tasks};
 use robota_runtime::{
-    AgentHooks, AgentJob, AgentSession, AgentSessions, AgentStop, AgentWork, InProcessAgents,
-    NoJournal, TaskManager, TaskManagerOptions, TaskRequest, TaskRunner, TaskWork,
+    AgentJob, AgentSession, AgentSessions, AgentStop, AgentWork, InProcessAgents, NoJournal,
+    SubagentHooks, TaskManager, TaskManagerOptions, TaskRequest, TaskRunner, TaskWork,
 };
 use robota_session::Session;
 use tokio::sync::{Notify, Semaphore};
@@ -53,7 +53,7 @@ struct Hooks {
 }
 
 #[async_trait]
-impl AgentHooks for Hooks {
+impl SubagentHooks for Hooks {
     async fn started(&self, _: &AgentJob) -> Option<String> {
         if self.hangs {
             std::future::pending::<()>().await;

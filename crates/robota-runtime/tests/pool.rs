@@ -17,7 +17,7 @@ use robota_core::permission::{Class, Mode};
 use robota_core::scripted::{Answer, Script, ScriptedProvider};
 use robota_core::state::State;
 use robota_runtime::{
-    AgentOptions, NewSchedule, Pool, PoolError, PoolLimits, SessionSchedules as _, Template,
+    NewSchedule, Pool, PoolAgentOptions, PoolError, PoolLimits, SessionSchedules as _, Template,
 };
 use robota_session::{EventFilter, Session, StartAt};
 use robota_store::{DurabilityLevel, FileStore};
@@ -44,8 +44,8 @@ fn pool(store: &Arc<MemoryStore>, limits: PoolLimits) -> Pool {
         .start()
 }
 
-fn plain() -> AgentOptions {
-    AgentOptions::default()
+fn plain() -> PoolAgentOptions {
+    PoolAgentOptions::default()
 }
 
 #[tokio::test(start_paused = true)]
@@ -60,7 +60,7 @@ async fn kode_09_create_get_list_and_limits() {
     let tenant = pool.create(id("c"), "dev", plain()).await.err().unwrap();
     assert_eq!(tenant, PoolError::TenantFull { tenant: "org:acme".to_owned(), limit: 2 });
     let other = SessionId::from("org:other/agent:dev/session:a");
-    let named = AgentOptions { name: Some("Ada".to_owned()), ..plain() };
+    let named = PoolAgentOptions { name: Some("Ada".to_owned()), ..plain() };
     let agent = pool.create(other.clone(), "dev", named).await.unwrap();
     let info = agent.session().await.unwrap().info().await.unwrap();
     assert_eq!(info.name.as_deref(), Some("Ada"));

@@ -12,7 +12,7 @@ use robota_core::ids::SessionId;
 use robota_core::journal::{JournalStore, MemoryStore};
 use robota_core::scripted::{Script, ScriptedProvider};
 use robota_core::state::State;
-use robota_runtime::{AgentOptions, Pool, Room, RoomError, RoomMessage, Template};
+use robota_runtime::{Pool, PoolAgentOptions, Room, RoomError, RoomMessage, Template};
 use robota_session::Session;
 use serde_json::json;
 
@@ -28,7 +28,7 @@ async fn pool(store: Arc<dyn JournalStore>) -> Pool {
     pool.resume_all("agent:dev/").await.unwrap();
     for name in ["alice", "bob", "carol"] {
         if pool.get(&id(name)).is_none() {
-            pool.create(id(name), "dev", AgentOptions::default()).await.unwrap();
+            pool.create(id(name), "dev", PoolAgentOptions::default()).await.unwrap();
         }
     }
     pool
@@ -227,8 +227,8 @@ async fn kode_10_agents_that_answer_each_other_come_to_an_end() {
     };
     let pool = Pool::builder(store.clone()).template(template("a")).template(template("b")).start();
     let (a, b) = ("agent:a/session:1", "agent:b/session:1");
-    pool.create(a, "a", AgentOptions::default()).await.unwrap();
-    pool.create(b, "b", AgentOptions::default()).await.unwrap();
+    pool.create(a, "a", PoolAgentOptions::default()).await.unwrap();
+    pool.create(b, "b", PoolAgentOptions::default()).await.unwrap();
     let room = Room::open(&pool, ROOM).await.unwrap().hop_limit(4);
     room.join("a", a, 0).await.unwrap();
     room.join("b", b, 0).await.unwrap();
@@ -272,7 +272,7 @@ async fn a_message_to_a_member_that_cannot_be_opened_is_delivered_later() {
     let said = room.say("alice", "one").await.unwrap();
     assert_eq!(said.delivered, ["carol"]);
     assert_eq!(said.failed[0].0, "bob");
-    pool.resume(id("bob"), AgentOptions::default()).await.unwrap();
+    pool.resume(id("bob"), PoolAgentOptions::default()).await.unwrap();
     assert_eq!(room.say("alice", "two").await.unwrap().delivered, ["bob", "carol"]);
     settle(&pool).await;
     assert_eq!(received(&*store, "bob").await, ["[from:alice] one", "[from:alice] two"]);

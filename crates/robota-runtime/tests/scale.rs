@@ -10,7 +10,7 @@ use common::model;
 use futures::StreamExt as _;
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalStore as _;
-use robota_runtime::{AgentOptions, Pool, PoolLimits, Template};
+use robota_runtime::{Pool, PoolAgentOptions, PoolLimits, Template};
 use robota_session::Session;
 use robota_store::{DurabilityLevel, FileStore};
 
@@ -36,7 +36,7 @@ async fn a_thousand_live_sessions_of_which_fifty_are_busy_all_finish() {
     let ids: Vec<SessionId> =
         (0..SESSIONS).map(|n| SessionId::from(format!("agent:dev/session:{n}"))).collect();
     let created = futures::stream::iter(&ids)
-        .map(|id| pool.create(id.clone(), "dev", AgentOptions::default()))
+        .map(|id| pool.create(id.clone(), "dev", PoolAgentOptions::default()))
         .buffer_unordered(50)
         .filter(|created| std::future::ready(created.is_ok()));
     assert_eq!(created.count().await, SESSIONS);

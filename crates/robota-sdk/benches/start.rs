@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use robota_config::Environment;
+use robota_config::ProgramEnvironment;
 use robota_core::journal::MemoryStore;
 use robota_core::scripted::{Script, ScriptedProvider};
 use robota_sdk::{AgentOptions, InteractiveSession, ModelSetup, Project, ProjectOptions};
@@ -68,7 +68,7 @@ async fn open(root: &Path, journal: Journal) -> (Duration, InteractiveSession) {
     let start = Instant::now();
     let options = ProjectOptions {
         cwd: Some(root.join("project")),
-        environment: Some(Environment::from_iter([("HOME".to_owned(), home)])),
+        environment: Some(ProgramEnvironment::from_iter([("HOME".to_owned(), home)])),
         ..ProjectOptions::default()
     };
     let project = Project::load(options).unwrap();

@@ -38,7 +38,7 @@ pub use jobs::{AgentResult, AgentRun, AgentRuns};
 pub(crate) use process::SessionAgentProcesses;
 pub use process::{AgentProcess, AgentProgram, AgentStart};
 pub(crate) use sessions::SessionAgents;
-pub(crate) use tool::AgentTool;
+pub(crate) use tool::SessionAgentRunner;
 pub(crate) use tools::{ToolLimits, filter as filter_tools, remove_partly_denied};
 
 use crate::budget::BudgetGuard;

@@ -10,7 +10,7 @@ use robota_config::instructions::{ImportFilter, InstructionOptions, Instructions
 use robota_config::output_styles::OutputStyles;
 use robota_config::project::{ProjectFacts, current_branch};
 use robota_config::skills::{ListingCaps, Skills};
-use robota_config::tasks::{TaskSelection, Tasks, format_tasks};
+use robota_config::tasks::{TaskFiles, TaskSelection, format_tasks};
 use robota_config::{ContextReader, ReadCounts, TrustStore, import_requests, shown};
 use robota_mcp::client::ServerInstructions;
 use serde_json::Value;
@@ -206,7 +206,7 @@ fn output_style(
 fn tasks(project: &Project, reader: &ContextReader, notices: &mut Vec<Notice>) -> String {
     let settings = &project.settings.values.task_context;
     let folder = settings.get("dir").and_then(Value::as_str).map(Path::new);
-    let tasks = Tasks::load(reader, folder);
+    let tasks = TaskFiles::load(reader, folder);
     notices.extend(tasks.report.problems.iter().map(|it| Notice::Note(it.to_string())));
     if tasks.tasks.is_empty() {
         return String::new();

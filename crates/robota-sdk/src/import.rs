@@ -8,7 +8,7 @@
 //! ```
 //! use robota_core::ids::RandomIds;
 //! use robota_core::journal::MemoryStore;
-//! use robota_sdk::import::{Agent, read};
+//! use robota_sdk::import::{ImportSource, read};
 //! use robota_session::replay::Destination;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -16,7 +16,7 @@
 //! let lines = br#"{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"s1","cwd":"/app",
 //! "timestamp":"2026-01-02T03:04:05Z","message":{"role":"user","content":"Hello?"}}"#;
 //! let line: Vec<u8> = lines.iter().copied().filter(|byte| *byte != b'\n').collect();
-//! let session = read(Agent::Claude, &line, "s1")?;
+//! let session = read(ImportSource::Claude, &line, "s1")?;
 //! let store = MemoryStore::new();
 //! let imported = session.import(&Destination::new(&store), &RandomIds).await?;
 //! assert_eq!(imported.session.as_str(), "s1");
@@ -37,25 +37,25 @@ use robota_core::ids::Ids;
 use robota_session::replay::{Destination, Imported, Record, ReplayError, record};
 use serde::Serialize;
 
-pub use files::{FoundFile, find_files};
+pub use files::{SessionFile, find_files};
 
 /// An agent whose sessions can be imported.
 ///
 /// ```
-/// use robota_sdk::import::Agent;
+/// use robota_sdk::import::ImportSource;
 ///
-/// assert_ne!(Agent::Claude, Agent::Codex);
+/// assert_ne!(ImportSource::Claude, ImportSource::Codex);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Agent {
+pub enum ImportSource {
     /// Claude Code: `~/.claude/projects/*/*.jsonl`.
     Claude,
     /// Codex: `~/.codex/sessions/**/rollout-*.jsonl`.
     Codex,
 }
 
-impl Agent {
+impl ImportSource {
     /// Returns the name that is used on the command line and in journals.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -88,17 +88,17 @@ pub struct ImportReport {
 /// A session of another agent that was read and not imported yet.
 ///
 /// ```
-/// use robota_sdk::import::{Agent, ForeignSession};
+/// use robota_sdk::import::{ImportSource, ForeignSession};
 ///
 /// fn complete(session: &ForeignSession) -> bool {
-///     session.agent == Agent::Claude && session.report.malformed == 0
+///     session.agent == ImportSource::Claude && session.report.malformed == 0
 /// }
 /// # let _ = complete;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForeignSession {
     /// The agent that wrote it. The journal records its name.
-    pub agent: Agent,
+    pub agent: ImportSource,
     /// The session as a record: its id, folder, messages and history.
     pub record: Record,
     /// What was left out.
@@ -108,16 +108,16 @@ pub struct ForeignSession {
 /// Why a file is not the session of an agent.
 ///
 /// ```
-/// use robota_sdk::import::{Agent, NotASession};
+/// use robota_sdk::import::{ImportSource, NotASession};
 ///
-/// let error = NotASession { agent: Agent::Codex, reason: "it is empty" };
+/// let error = NotASession { agent: ImportSource::Codex, reason: "it is empty" };
 /// assert!(error.to_string().contains("it is empty"));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("this is not a session of {}: {reason}", agent.name())]
 pub struct NotASession {
     /// The agent whose format was expected.
-    pub agent: Agent,
+    pub agent: ImportSource,
     /// What is wrong, as the end of a sentence.
     pub reason: &'static str,
 }
@@ -126,10 +126,10 @@ pub struct NotASession {
 ///
 /// # Errors
 /// When the lines contain no message.
-pub fn read(agent: Agent, bytes: &[u8], id: &str) -> Result<ForeignSession, NotASession> {
+pub fn read(agent: ImportSource, bytes: &[u8], id: &str) -> Result<ForeignSession, NotASession> {
     let (record, report) = match agent {
-        Agent::Claude => claude::read(bytes, id),
-        Agent::Codex => codex::read(bytes, id),
+        ImportSource::Claude => claude::read(bytes, id),
+        ImportSource::Codex => codex::read(bytes, id),
     };
     if record.history.is_empty() {
         return Err(NotASession { agent, reason: "it contains no message" });

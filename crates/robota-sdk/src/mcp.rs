@@ -18,7 +18,7 @@ use robota_core::tool::{Tool, ToolSource, ToolSpec};
 use robota_exec::{Environment, Supervisor};
 use robota_mcp::CatalogStore;
 use robota_mcp::client::{
-    Elicitor, HostChannel, McpOptions, McpServers, ServerInstructions, SessionTools,
+    Elicitor, HostChannel, McpClientOptions, McpServers, ServerInstructions, SessionTools,
 };
 use robota_mcp::config::{Endpoint, ServerConfig};
 use robota_mcp::names::server_part;
@@ -268,15 +268,15 @@ pub fn options(
     supervisor: &Supervisor,
     environment: &Environment,
     on_notice: Arc<dyn Fn(Notice) + Send + Sync>,
-) -> McpOptions {
+) -> McpClientOptions {
     let folder = project.places.mcp_folder();
-    McpOptions {
+    McpClientOptions {
         roots: project.workspace().additional,
         environment: environment.clone(),
         catalogs: folder.as_ref().map(|folder| CatalogStore::new(folder.join("servers"))),
         tokens: folder.map(|folder| TokenStore::new(folder.join("tokens.json"))),
         on_notice: Arc::new(move |text| on_notice(Notice::Note(text))),
-        ..McpOptions::new(supervisor.clone(), project.cwd())
+        ..McpClientOptions::new(supervisor.clone(), project.cwd())
     }
 }
 
@@ -339,7 +339,7 @@ impl SessionMcp {
     pub(crate) fn start(
         project: &Project,
         setup: &McpSetup,
-        options: McpOptions,
+        options: McpClientOptions,
         notices: &mut Vec<Notice>,
     ) -> Option<Self> {
         let mut found = configured(project, setup);
@@ -347,7 +347,7 @@ impl SessionMcp {
         if found.configs.is_empty() && found.errors.is_empty() && setup.host.is_none() {
             return None;
         }
-        let options = McpOptions {
+        let options = McpClientOptions {
             host: setup.host.clone(),
             elicitor: options.elicitor.or_else(|| setup.elicitor.clone()),
             ..options

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use robota_config::Settings;
-use robota_config::plugins::{Plugin, Plugins};
+use robota_config::plugins::{InstalledPlugin, Plugins};
 use robota_core::env_ref::Secret;
 use robota_core::ids::CallId;
 use robota_exec::{Environment, ReaperProgram, RecordedExit, Supervisor, reaper};
@@ -82,7 +82,7 @@ pub fn command_environment(settings: &Settings, keys: &[Secret]) -> Environment 
 /// Returns the environment of commands with the programs of plugins at the end of `PATH`, so that
 /// they replace none of the system's.
 pub(crate) fn with_plugins(mut environment: Environment, plugins: &Plugins) -> Environment {
-    let folders: Vec<_> = plugins.active().filter_map(Plugin::bin).collect();
+    let folders: Vec<_> = plugins.active().filter_map(InstalledPlugin::bin).collect();
     if folders.is_empty() {
         return environment;
     }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use robota_config::instructions::{Instructions, PendingImport};
-use robota_config::plugins::{Plugin, Plugins};
+use robota_config::plugins::{InstalledPlugin, Plugins};
 use robota_config::{
-    ContextReader, Environment, Files, Places, Problem, RuleList, SettingSource, Settings,
+    ContextReader, Files, Places, Problem, ProgramEnvironment, RuleList, SettingSource, Settings,
     SettingsArgument, Severity, Trust, TrustStore, rule_check,
 };
 use robota_core::env_ref::Secret;
@@ -40,7 +40,7 @@ pub struct ProjectOptions {
     /// The working folder; none is the current folder of the process.
     pub cwd: Option<PathBuf>,
     /// The environment variables that settings refer to; none takes those of the process.
-    pub environment: Option<Environment>,
+    pub environment: Option<ProgramEnvironment>,
     /// A settings file or inline settings above the files of the user and the folder.
     pub settings: Option<SettingsArgument>,
     /// The settings files to read; none reads all.
@@ -79,7 +79,7 @@ pub struct Project {
     /// The folders and arguments that settings are read from.
     pub places: Places,
     /// The environment variables that settings refer to.
-    pub environment: Environment,
+    pub environment: ProgramEnvironment,
     /// The settings of all files and options, merged.
     pub settings: Settings,
     /// The policy built from the settings.
@@ -103,7 +103,8 @@ impl Project {
     /// If an option is invalid. A problem of a settings file is not an error but a notice.
     pub fn load(options: ProjectOptions) -> Result<Self, SdkError> {
         let cwd = working_directory(options.cwd.as_deref())?;
-        let environment = options.environment.clone().unwrap_or_else(Environment::of_process);
+        let environment =
+            options.environment.clone().unwrap_or_else(ProgramEnvironment::of_process);
         let mut places = Places::from_env(&environment).unwrap_or_default();
         places.cwd = cwd;
         places.settings = options.settings.clone().map(check_settings).transpose()?;
@@ -131,7 +132,7 @@ impl Project {
         // Invalid rules are already in the report of the settings.
         let (policy, _) = Policy::new(&settings.policy_spec(&places), &OsPaths);
         let ProjectOptions { sandbox, mut secrets, trust: trusted_by_caller, .. } = options;
-        secrets.extend(plugins.active().flat_map(Plugin::secret_options).map(Secret::new));
+        secrets.extend(plugins.active().flat_map(InstalledPlugin::secret_options).map(Secret::new));
         Ok(Self {
             places,
             environment,

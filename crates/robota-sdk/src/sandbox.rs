@@ -7,7 +7,7 @@ use robota_config::model::SandboxSettings;
 use robota_core::error::{Diagnose as _, error_chain};
 use robota_core::sandbox::{Fence, SandboxError, SandboxLevel};
 use robota_exec::Environment;
-use robota_exec::sandbox::{Confinement, ReadOnlyFence, Support, probe};
+use robota_exec::sandbox::{Confinement, ReadOnlyFence, SandboxSupport, probe};
 use serde_json::{Map, Value};
 
 use crate::error::SdkError;
@@ -193,7 +193,7 @@ pub async fn prepare(
     request: SandboxRequest,
     environment: &Environment,
 ) -> Result<Fences, SdkError> {
-    let kernel = Support::of_kernel();
+    let kernel = SandboxSupport::of_kernel();
     let suffices = kernel.landlock > 0 && kernel.seccomp;
     // The probe starts bubblewrap, which takes longer than everything else here.
     let support = if request.fence.level == SandboxLevel::Off && suffices {
@@ -214,7 +214,7 @@ pub async fn prepare(
 /// Prepares the fence of commands that only read.
 pub fn read_only(
     fence: &Fence,
-    support: &Support,
+    support: &SandboxSupport,
     environment: &Environment,
 ) -> Option<ReadOnlyFence> {
     let temporary = environment.get("TMPDIR").filter(|dir| !dir.is_empty());
@@ -230,7 +230,7 @@ pub fn read_only(
 
 fn confinement(
     request: SandboxRequest,
-    support: &Support,
+    support: &SandboxSupport,
     notices: &mut Vec<Notice>,
 ) -> Result<Option<Arc<Confinement>>, SdkError> {
     if request.fence.level == SandboxLevel::Off {

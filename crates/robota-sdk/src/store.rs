@@ -83,13 +83,13 @@ pub async fn open(
 /// Opens the store of sessions that belong to no project: the files in `~/.robota/sessions`.
 ///
 /// ```
-/// use robota_config::Environment;
+/// use robota_config::ProgramEnvironment;
 /// use robota_store::DurabilityLevel;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let home = tempfile::tempdir()?;
 /// # let home = home.path().display().to_string();
-/// let environment = Environment::from_iter([("HOME".to_owned(), home)]);
+/// let environment = ProgramEnvironment::from_iter([("HOME".to_owned(), home)]);
 /// let store = robota_sdk::store::of_user(&environment, DurabilityLevel::default())?;
 /// # drop(store);
 /// # Ok(()) }
@@ -98,7 +98,7 @@ pub async fn open(
 /// # Errors
 /// If there is no home folder, or the user's key cannot be read and written.
 pub fn of_user(
-    environment: &robota_config::Environment,
+    environment: &robota_config::ProgramEnvironment,
     level: DurabilityLevel,
 ) -> Result<FileStore, SdkError> {
     let places = robota_config::Places::from_env(environment).unwrap_or_default();

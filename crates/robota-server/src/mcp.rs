@@ -57,7 +57,7 @@ pub enum McpTransport {
 
 /// What a server offers.
 #[derive(Debug, Clone)]
-pub struct McpOptions {
+pub struct McpServerOptions {
     /// The version of the program, which hosts show.
     pub version: &'static str,
     /// The working folder; none for that of the program.
@@ -74,7 +74,7 @@ pub struct McpOptions {
 /// Offers the tools and the agent to MCP hosts, over standard streams or HTTP.
 pub struct McpServer {
     transport: Option<McpTransport>,
-    options: McpOptions,
+    options: McpServerOptions,
     own: Option<Served>,
     sessions: Option<Arc<dyn SessionHost>>,
     stop: CancellationToken,
@@ -83,7 +83,7 @@ pub struct McpServer {
 impl McpServer {
     /// Creates a server; nothing is served before it is attached and started.
     #[must_use]
-    pub fn new(transport: McpTransport, options: McpOptions) -> Self {
+    pub fn new(transport: McpTransport, options: McpServerOptions) -> Self {
         let (transport, stop) = (Some(transport), CancellationToken::new());
         Self { transport, options, own: None, sessions: None, stop }
     }
@@ -162,7 +162,7 @@ impl Transport for McpServer {
     }
 }
 
-fn instructions(options: &McpOptions) -> String {
+fn instructions(options: &McpServerOptions) -> String {
     let mut text = "Tools of Robota, a coding agent, for the folder that it was started in. Calls \
                     that its permission rules do not allow are denied or asked about."
         .to_owned();

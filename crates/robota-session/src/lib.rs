@@ -88,7 +88,7 @@ pub use hooks::{CodeHook, HookFiles, HookOrigin, HookScope, RegisteredHook};
 pub use hub::SessionState;
 pub use id::{IdError, Selector, SnapshotId};
 pub use open::{Resume, ResumeStrategy};
-pub use robota_core::close::{Choice, OpenOperation, RecoveryHint, open_operations};
+pub use robota_core::close::{CloseAs, OpenOperation, RecoveryHint, open_operations};
 pub use robota_core::event::Closed;
 pub use session::{
     AskReply, Chat, ChatEnd, CheckpointHandle, ConfigHandle, ContextHandle, JournalHandle,

@@ -56,7 +56,9 @@ pub use error::ReplayError;
 pub use markdown::markdown;
 pub use record::{Imported, Record};
 pub use redact::{redact, redact_envelope, redact_events};
-pub use transcript::{CallView, Decision, Entry, Step, Transcript, TurnView, transcript};
+pub use transcript::{
+    CallDecision, CallView, Transcript, TranscriptEntry, TranscriptStep, TurnView, transcript,
+};
 
 #[cfg(test)]
 mod tests;

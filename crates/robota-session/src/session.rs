@@ -25,7 +25,7 @@ use robota_core::ids::{CallId, InputId, SessionId};
 use robota_core::into_arc::IntoArc;
 use robota_core::message::{Content, Message};
 use robota_core::provider::{ModelRequest, OutputSchema, Provider, ProviderError, ask};
-use robota_core::state::{Origin, State};
+use robota_core::state::{ForkOrigin, State};
 use robota_core::typed::{self, Answer, Attempts};
 use robota_core::usage::Usage;
 use schemars::JsonSchema;
@@ -148,7 +148,7 @@ pub struct SessionInfo {
     /// The time of the last event.
     pub updated: Timestamp,
     /// The sessions it was forked from, nearest first.
-    pub lineage: Vec<Origin>,
+    pub lineage: Vec<ForkOrigin>,
     /// Turns that ended with an answer.
     pub messages: u64,
     /// How many safe points there are.

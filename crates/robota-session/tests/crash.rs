@@ -25,7 +25,7 @@ use robota_core::process::ProcessIdentity;
 use robota_core::provider::ModelRequest;
 use robota_core::resume::{load, load_whole};
 use robota_session::{
-    Approvals, Choice, EventFilter, EventKind, OpenOperation, Resume, ResumeStrategy, Session,
+    Approvals, CloseAs, EventFilter, EventKind, OpenOperation, Resume, ResumeStrategy, Session,
     SessionBuilder, SessionError, SessionState, StartAt, approver_fn,
 };
 use robota_testkit::{Answer, Script, ScriptedGate, ScriptedProvider};
@@ -305,7 +305,7 @@ fn kode_05_manual_reports_and_lets_the_caller_choose() {
         assert_eq!(count(&journal(&*store, &id).await, "recovered"), 0, "nothing is sealed yet");
         let OpenOperation::Call { call, .. } = &open[0] else { panic!() };
         let outcome = robota_core::tool::ToolOutcome::ok("I looked: it is done.");
-        let choices = [(call.tool_use.call.clone(), Choice::Outcome(outcome))].into();
+        let choices = [(call.tool_use.call.clone(), CloseAs::Outcome(outcome))].into();
         resumed.recovery().recover(choices).await.unwrap();
         assert!(resumed.recovery().open_operations().await.unwrap().is_empty());
         resumed.recovery().continue_turn().await.unwrap();

@@ -11,8 +11,8 @@ use robota_core::tool::Tool;
 use robota_exec::OsPaths;
 use robota_policy::{List, Policy, PolicySpec, RuleError, RuleSource, Workspace};
 
+use crate::agent::{AgentRunner, AgentTool};
 use crate::policy_checked_tool::PolicyCheckedTool;
-use crate::task::{Task, TaskRunner};
 use crate::tool_workspace::ToolWorkspace;
 use crate::{Bash, BashInput, BashOutput, Edit, Glob, Grep, KillShell, MultiEdit, Read, Write};
 
@@ -68,8 +68,8 @@ pub fn bash(
 
 /// Creates the Agent tool, which gives tasks to other agents.
 #[must_use]
-pub fn task(runner: Arc<dyn TaskRunner>) -> Vec<Arc<dyn Tool>> {
-    vec![Arc::new(Task::new(runner))]
+pub fn task(runner: Arc<dyn AgentRunner>) -> Vec<Arc<dyn Tool>> {
+    vec![Arc::new(AgentTool::new(runner))]
 }
 
 fn with_rules(

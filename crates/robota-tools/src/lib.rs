@@ -27,6 +27,7 @@
 //! [`PolicyCheckedTool`] applies permission rules to any tool.
 
 mod access_check;
+mod agent;
 mod arguments;
 mod ask_user;
 mod background_commands;
@@ -54,7 +55,6 @@ pub mod openapi;
 mod policy_checked_tool;
 mod read;
 mod read_log;
-mod task;
 mod todo;
 mod tool_workspace;
 mod walk;
@@ -70,6 +70,7 @@ use robota_core::tool::Tool;
 use robota_exec::{Environment, Supervisor};
 
 pub use access_check::{AccessCheck, AllowAllFiles, PolicyAccessCheck};
+pub use agent::{AgentIsolation, AgentKind, AgentRunner, AgentTask, AgentTool};
 pub use ask_user::{
     ASK_USER, AnswerOption, Answers, AskUser, QuestionHandler, REFUSED, UserQuestion, answer_text,
 };
@@ -92,7 +93,6 @@ pub use multi_edit::MultiEdit;
 pub use policy_checked_tool::PolicyCheckedTool;
 pub use read::Read;
 pub use read_log::ReadLog;
-pub use task::{AgentKind, Task, TaskIsolation, TaskRequest, TaskRunner};
 pub use todo::{Todo, TodoStatus, TodoWrite, Todos};
 pub use tool_workspace::ToolWorkspace;
 pub use web_fetch::WebFetch;

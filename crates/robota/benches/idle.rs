@@ -18,7 +18,7 @@ use robota::core::provider::{DeltaStream, ModelRequest, ProviderError};
 use robota::core::scripted::{Script, ScriptedProvider};
 use robota::core::tool::{Tool, ToolScope};
 use robota::exec::Supervisor;
-use robota::runtime::{AgentOptions, Pool, PoolLimits, Template};
+use robota::runtime::{Pool, PoolAgentOptions, PoolLimits, Template};
 use robota::session::Session;
 use robota::tools::{ToolWorkspace, tools};
 use robota_store::{DurabilityLevel, FileStore};
@@ -66,7 +66,7 @@ async fn measure(sessions: usize) {
     let open_before = descriptors(&root);
     let mut runs = futures::stream::iter(&ids)
         .map(|id| async {
-            let agent = pool.create(id.clone(), "dev", AgentOptions::default()).await.unwrap();
+            let agent = pool.create(id.clone(), "dev", PoolAgentOptions::default()).await.unwrap();
             agent.run("Hello.").await.unwrap();
         })
         .buffer_unordered(8);

@@ -2,7 +2,7 @@
 
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
-use robota::runtime::{AgentOptions, Pool, Template};
+use robota::runtime::{Pool, PoolAgentOptions, Template};
 use robota::scripted::{Script, ScriptedProvider};
 use robota::{FileStore, Session};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -22,7 +22,7 @@ async fn answer(stream: TcpStream, pool: Pool) -> Result<(), Failure> {
     let id = format!("user:{name}/agent:chat/session:web");
     let agent = match pool.get(&id.as_str().into()) {
         Some(agent) => agent,
-        None => pool.create(id.as_str(), "chat", AgentOptions::default()).await?,
+        None => pool.create(id.as_str(), "chat", PoolAgentOptions::default()).await?,
     };
     let text = agent.run(String::from_utf8(message)?).await?;
     let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", text.len());

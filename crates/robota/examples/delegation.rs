@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use robota::runtime::{AgentOptions, Pool, Template};
+use robota::runtime::{Pool, PoolAgentOptions, Template};
 use robota::scripted::{Script, ScriptedProvider};
 use robota::session::Session;
 use robota::{AllowAll, FileStore};
@@ -39,7 +39,7 @@ pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
         )
         .start();
     let id = "agent:lead/session:demo";
-    let answer = pool.create(id, "lead", AgentOptions::default()).await?;
+    let answer = pool.create(id, "lead", PoolAgentOptions::default()).await?;
     let answer = answer.run("We need a form for answers.").await?;
     println!("{answer}");
     assert_eq!(answer, "The form and the endpoint are ready.");

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use robota::runtime::{AgentOptions, Pool, Room, Template};
+use robota::runtime::{Pool, PoolAgentOptions, Room, Template};
 use robota::scripted::{Script, ScriptedProvider};
 use robota::session::Session;
 use robota::{FileStore, SessionError};
@@ -25,7 +25,7 @@ pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
     ];
     for (name, id) in members {
         let template = if name == "alice" { "pm" } else { "dev" };
-        pool.create(id, template, AgentOptions::default()).await?;
+        pool.create(id, template, PoolAgentOptions::default()).await?;
     }
     let room = Room::open(&pool, "agent:room/session:standup").await?;
     for (name, id) in members {

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use robota::FileStore;
-use robota::runtime::{AgentOptions, Pool, Room, Template};
+use robota::runtime::{Pool, PoolAgentOptions, Room, Template};
 use robota::scripted::{Script, ScriptedProvider};
 use robota::session::Session;
 use serde_json::json;
@@ -34,7 +34,7 @@ pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let room = Room::open(&pool, "agent:room/session:team").await?.hop_limit(12);
     for name in ["pm", "dev", "qa"] {
         let id = format!("agent:{name}/session:1");
-        pool.create(id.as_str(), name, AgentOptions::default()).await?;
+        pool.create(id.as_str(), name, PoolAgentOptions::default()).await?;
         room.join(name, id.as_str(), 0).await?;
     }
     room.say("user", "@pm We need a function that adds two numbers.").await?;

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use robota::runtime::{AgentOptions, Pool, PoolAgent, Template};
+use robota::runtime::{Pool, PoolAgent, PoolAgentOptions, Template};
 use robota::scripted::{Script, ScriptedProvider};
 use robota::session::{EventFilter, Session, StartAt, SubscriptionItem};
 use robota::{Cursor, Envelope, Event, FileStore};
@@ -68,7 +68,7 @@ pub(crate) async fn main() -> Result<(), Failure> {
         .template(Template::new("chat", Session::builder(model, "scripted")))
         .start();
     let id = "user:42/agent:chat/session:web";
-    let agent = pool.create(id, "chat", AgentOptions::default()).await?;
+    let agent = pool.create(id, "chat", PoolAgentOptions::default()).await?;
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let address = listener.local_addr()?;
     let served = agent.clone();

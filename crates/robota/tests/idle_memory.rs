@@ -13,7 +13,7 @@ use robota::core::provider::{DeltaStream, ModelRequest, ProviderError};
 use robota::core::scripted::{Script, ScriptedProvider};
 use robota::core::tool::{Tool, ToolFactory, ToolScope};
 use robota::exec::Supervisor;
-use robota::runtime::{AgentOptions, Pool, PoolLimits, Template};
+use robota::runtime::{Pool, PoolAgentOptions, PoolLimits, Template};
 use robota::session::Session;
 use robota::tools::{ToolWorkspace, tools};
 use robota_store::{DurabilityLevel, FileStore};
@@ -71,7 +71,7 @@ async fn an_idle_session_with_all_tools_is_small_and_a_passive_one_nearly_nothin
         .start();
     let run = async |name: String| {
         let id = SessionId::from(format!("agent:dev/session:{name}"));
-        let agent = pool.create(id, "dev", AgentOptions::default()).await.unwrap();
+        let agent = pool.create(id, "dev", PoolAgentOptions::default()).await.unwrap();
         agent.run("Hello.").await.unwrap();
     };
     // The first one makes what all share.

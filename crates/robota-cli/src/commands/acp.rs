@@ -14,7 +14,7 @@ use crate::{Exit, debug, signals};
 /// Serves the editor until it closes standard input.
 pub(crate) async fn run(args: AcpArgs) -> anyhow::Result<Exit> {
     let cancel = signals::cancel_on_interrupt()?;
-    let environment = robota_config::Environment::of_process();
+    let environment = robota_config::ProgramEnvironment::of_process();
     let telemetry = Telemetry::start(&environment);
     let cwd = robota_sdk::working_directory(args.serve.settings.cwd.as_deref())?;
     debug::start(args.serve.debug_log(), &cwd, &telemetry)?;

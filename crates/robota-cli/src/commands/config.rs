@@ -1,7 +1,7 @@
 //! `robota config list|get|set|explain`: effective values, the files that set them, ignored values.
 
 use anyhow::Context as _;
-use robota_config::keys::{self, Support};
+use robota_config::keys::{self, KeySupport};
 use robota_config::{KeyPath, Layer, Problem, SettingsWriter, Severity, TrustStore};
 use robota_core::clock::SystemClock;
 use serde_json::{Map, Value, json};
@@ -102,7 +102,7 @@ fn set(
     let written = writer.set(layer, &key, value.as_ref())?;
     let done = if value.is_some() { "set" } else { "removed" };
     output::line(&format!("{done} `{key}` in {}", written.file.display()));
-    if keys::support(&key) == Some(Support::NoEffect) {
+    if keys::support(&key) == Some(KeySupport::NoEffect) {
         output::note(&format!("robota: `{key}` has no effect yet in this version"));
     }
     if !written.trusted {

@@ -7,7 +7,7 @@ use robota_core::catalogue::{Catalogue, format_tokens};
 use robota_core::error::Diagnose as _;
 use robota_core::sandbox::SandboxLevel;
 use robota_exec::ShellCommand;
-use robota_exec::sandbox::{Confinement, ReadOnlyFence, Support, probe};
+use robota_exec::sandbox::{Confinement, ReadOnlyFence, SandboxSupport, probe};
 use robota_sdk::processes;
 use robota_sdk::sandbox::{self, SandboxRequest};
 use serde::Serialize;
@@ -187,7 +187,7 @@ fn read_only(wanted: bool, fence: Option<ReadOnlyFence>) -> Check {
 }
 
 /// Checks the level that the settings ask for.
-fn level(request: SandboxRequest, support: &Support, setup: &Setup) -> Check {
+fn level(request: SandboxRequest, support: &SandboxSupport, setup: &Setup) -> Check {
     let off = request.fence.level == SandboxLevel::Off;
     let (required, mut gaps) = (request.required, request.unsupported);
     // Without a sandbox the check still says what the user could turn on.

@@ -4,7 +4,7 @@ mod marketplace;
 mod source;
 mod update;
 
-use robota_config::plugins::{Plugin, PluginScope, PluginState, Plugins};
+use robota_config::plugins::{InstalledPlugin, PluginScope, PluginState, Plugins};
 use robota_sdk::Project;
 
 use self::source::Sources;
@@ -67,12 +67,12 @@ pub(crate) async fn run(args: PluginArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn known<'p>(plugins: &'p Plugins, name: &str) -> anyhow::Result<&'p Plugin> {
+fn known<'p>(plugins: &'p Plugins, name: &str) -> anyhow::Result<&'p InstalledPlugin> {
     let unknown = || Usage(format!("there is no plugin `{name}`; `robota plugin list` shows them"));
     Ok(plugins.get(name).ok_or_else(unknown)?)
 }
 
-fn commit(plugin: &Plugin) -> Option<&str> {
+fn commit(plugin: &InstalledPlugin) -> Option<&str> {
     plugin.git.as_ref()?.commit.as_deref()
 }
 

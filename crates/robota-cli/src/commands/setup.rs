@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use robota_config::{Environment, KeyPath, Layer, SettingsWriter, TrustStore};
+use robota_config::{KeyPath, Layer, ProgramEnvironment, SettingsWriter, TrustStore};
 use robota_core::clock::SystemClock;
 use robota_core::env_ref::{EnvRef, Secret};
 use robota_core::error::Diagnose as _;
@@ -51,7 +51,7 @@ impl Key {
 
 /// Asks whether to set up a provider, and does so. Returns whether a provider was set up.
 pub(crate) async fn offer(cwd: Option<PathBuf>) -> bool {
-    let home = Environment::of_process().home().is_some();
+    let home = ProgramEnvironment::of_process().home().is_some();
     output::note("No model provider is configured.");
     let answer = prompt::ask("Set one up now? (y, or n to see the other ways)", Some("y"));
     let yes = answer.is_ok_and(|answer| answer.to_lowercase().starts_with('y'));

@@ -55,7 +55,7 @@ pub(super) fn output_style(project: &Project) -> String {
 
 /// Returns the plugins that are in use.
 pub(super) fn plugins(project: &Project) -> Vec<PluginInfo> {
-    let plugin = |plugin: &robota_config::plugins::Plugin| PluginInfo {
+    let plugin = |plugin: &robota_config::plugins::InstalledPlugin| PluginInfo {
         name: plugin.manifest.name.clone(),
         path: plugin.root.display().to_string(),
         source: plugin.id(),

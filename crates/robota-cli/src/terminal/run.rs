@@ -92,7 +92,7 @@ pub(crate) async fn run(mut args: PrintArgs) -> anyhow::Result<Exit> {
     // What is wrong with the arguments is said before the terminal changes.
     RunOptions::from_args(&args)?;
     let started = Instant::now();
-    let environment = robota_config::Environment::of_process();
+    let environment = robota_config::ProgramEnvironment::of_process();
     let get = |name| environment.get(name);
     let theme = Theme::detect(&theme::Environment {
         term: get("TERM"),

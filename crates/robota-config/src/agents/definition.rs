@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::AgentModel;
 use crate::frontmatter::{Fields, Header};
-use crate::layer::{Origin, Scope};
+use crate::layer::{LayerScope, Origin};
 use crate::report::Problem;
 
 /// Which memory an agent reads and writes, by who shares it.
@@ -172,7 +172,7 @@ impl AgentDefinition {
     /// Adds the restrictions of a definition that this one replaces, unless this one is trusted.
     pub(super) fn keep_restrictions(&mut self, replaced: &Self) {
         // Definitions of one checkout have the same authors, so none of them protects the user.
-        if self.trusted || replaced.origin.layer.scope() == Scope::Project {
+        if self.trusted || replaced.origin.layer.scope() == LayerScope::Project {
             return;
         }
         for tool in &replaced.disallowed_tools {

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::load::{Loader, Place};
 use super::{InstructionFile, InstructionKind, PendingImport};
-use crate::layer::Scope;
+use crate::layer::LayerScope;
 use crate::mentions::mentions;
 use crate::reader::Boundary;
 
@@ -70,13 +70,14 @@ impl Loader {
         let refused = Place { path: path.to_owned(), ..place.clone() };
         // Before the approvals: `trust --yes` approves what is pending, and this must never be
         // pending.
-        if place.layer.scope() == Scope::Project && is_of_system(&real, &folders.root) {
+        if place.layer.scope() == LayerScope::Project && is_of_system(&real, &folders.root) {
             return self.refuse(&refused, "it is not a file of a user, but of the system");
         }
         if self.options.import_filter.as_ref().is_some_and(|filter| !(filter.0)(&real)) {
             return self.refuse(&refused, "a permission rule denies it");
         }
-        if place.layer.scope() == Scope::User || self.options.approved_imports.contains(&real) {
+        if place.layer.scope() == LayerScope::User || self.options.approved_imports.contains(&real)
+        {
             return Some(Boundary::User);
         }
         if inside {

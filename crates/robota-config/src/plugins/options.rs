@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Plugin, replace};
+use super::{InstalledPlugin, replace};
 use crate::clean::one_line;
 
 /// The most bytes of one value.
@@ -63,7 +63,7 @@ impl OptionKind {
     }
 }
 
-impl Plugin {
+impl InstalledPlugin {
     /// Takes the values of the user, and returns why the plugin cannot be used with them.
     pub(super) fn set_options(&mut self, given: &Map<String, Value>) -> Vec<String> {
         let mut problems = Vec::new();

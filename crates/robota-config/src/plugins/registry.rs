@@ -6,7 +6,9 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{GitSource, Marketplace, Plugin, PluginManifest, PluginState, content, is_real_folder};
+use super::{
+    GitSource, InstalledPlugin, Marketplace, PluginManifest, PluginState, content, is_real_folder,
+};
 use crate::error::ConfigError;
 use crate::layer::Layer;
 use crate::places::Places;
@@ -69,7 +71,7 @@ pub struct PluginOrigin {
 /// The plugins that are installed for the user and for one project.
 #[derive(Debug, Clone)]
 pub struct Plugins {
-    plugins: Vec<Plugin>,
+    plugins: Vec<InstalledPlugin>,
     /// Why plugins are not used.
     pub problems: Vec<String>,
     /// Plugins that the settings name and that are not used, and what to do.
@@ -103,18 +105,18 @@ impl Plugins {
     }
 
     /// Returns the installed plugins.
-    pub fn iter(&self) -> impl Iterator<Item = &Plugin> {
+    pub fn iter(&self) -> impl Iterator<Item = &InstalledPlugin> {
         self.plugins.iter()
     }
 
     /// Returns the plugins that are used.
-    pub fn active(&self) -> impl Iterator<Item = &Plugin> {
+    pub fn active(&self) -> impl Iterator<Item = &InstalledPlugin> {
         self.plugins.iter().filter(|plugin| plugin.state == PluginState::Enabled)
     }
 
     /// Returns a plugin by name.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&Plugin> {
+    pub fn get(&self, name: &str) -> Option<&InstalledPlugin> {
         self.plugins.iter().find(|plugin| plugin.manifest.name == name)
     }
 
@@ -133,7 +135,7 @@ impl Plugins {
         let manifest = PluginManifest::read_or_named(&root, name).map_err(refused)?;
         // The one of this run replaces the installed one, for trying a change out.
         self.plugins.retain(|plugin| plugin.manifest.name != manifest.name);
-        self.plugins.push(Plugin {
+        self.plugins.push(InstalledPlugin {
             manifest,
             source: root.display().to_string(),
             root,
@@ -199,7 +201,11 @@ impl Plugins {
     ///
     /// # Errors
     /// If the folder is no valid plugin, or cannot be copied.
-    pub fn install(&mut self, from: &Path, scope: PluginScope) -> Result<&Plugin, ConfigError> {
+    pub fn install(
+        &mut self,
+        from: &Path,
+        scope: PluginScope,
+    ) -> Result<&InstalledPlugin, ConfigError> {
         let source = from.canonicalize().unwrap_or_else(|_| from.to_owned());
         let source = source.display().to_string();
         self.install_from(from, scope, PluginOrigin { source, ..PluginOrigin::default() })
@@ -215,7 +221,7 @@ impl Plugins {
         from: &Path,
         scope: PluginScope,
         origin: PluginOrigin,
-    ) -> Result<&Plugin, ConfigError> {
+    ) -> Result<&InstalledPlugin, ConfigError> {
         let refused = |reason: String| ConfigError::Plugin { path: from.to_owned(), reason };
         let from = from.canonicalize().map_err(|error| refused(error.to_string()))?;
         if !is_real_folder(&from) {
@@ -394,7 +400,7 @@ impl Plugins {
 
     /// Determines the state of all plugins of the user and this project.
     fn refresh(&mut self) {
-        let mut plugins: Vec<Plugin> = Vec::new();
+        let mut plugins: Vec<InstalledPlugin> = Vec::new();
         for record in &self.records.plugins {
             let Ok(folder) = self.folder(record.scope) else { continue };
             // A plugin of another project.
@@ -427,7 +433,7 @@ impl Plugins {
             manifest.name.clone_from(&record.name);
             let Record { path: root, scope, source, git, marketplace, .. } = record.clone();
             let options = IndexMap::new();
-            plugins.push(Plugin {
+            plugins.push(InstalledPlugin {
                 manifest,
                 root,
                 scope,

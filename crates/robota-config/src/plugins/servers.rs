@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::Plugin;
+use super::InstalledPlugin;
 use crate::clean::one_line;
 use crate::mcp::{Servers, servers_of};
 
-impl Plugin {
+impl InstalledPlugin {
     /// Returns the MCP servers by name, and what is wrong with them. The names have that of the plugin
     /// in front, so that their tools are `mcp__plugin_PLUGIN_SERVER__TOOL`.
     #[must_use]

@@ -11,7 +11,7 @@ use crate::report::{Dropped, Problem, redact};
 
 /// The value of a key and where it comes from. Secrets are redacted.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Explanation {
+pub struct SettingExplanation {
     /// The key, with its full path.
     pub key: KeyPath,
     /// The value that applies, with secrets redacted.
@@ -26,7 +26,7 @@ pub struct Explanation {
 impl Settings {
     /// Explains a key, or each key below it.
     #[must_use]
-    pub fn explain(&self, key: &KeyPath) -> Vec<Explanation> {
+    pub fn explain(&self, key: &KeyPath) -> Vec<SettingExplanation> {
         let matches = self.table.0.iter().filter(|(path, _)| {
             // The entry is below the key, or the key is inside the value of the entry.
             path.is_within(key) || key.is_within(path)
@@ -46,7 +46,7 @@ impl Settings {
                         (by.clone(), overridden.iter().map(shown).collect())
                     }
                 };
-                Explanation { key: path.clone(), value, set_by, overridden }
+                SettingExplanation { key: path.clone(), value, set_by, overridden }
             })
             .collect()
     }

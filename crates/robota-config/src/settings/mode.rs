@@ -4,10 +4,10 @@
 use robota_core::permission::{Mode, TrustLevel};
 use serde_json::Value;
 
-use crate::layer::{Layer, Origin, Scope};
+use crate::layer::{Layer, LayerScope, Origin};
 use crate::merge::Merged;
 use crate::path::KeyPath;
-use crate::report::{Dropped, Problem, Reason, Report, Severity};
+use crate::report::{Dropped, IgnoreReason, Problem, Report, Severity};
 use crate::trust::Trust;
 use crate::validate::Entry;
 
@@ -56,12 +56,14 @@ pub(super) fn resolve(entries: &[Entry], limits: Limits, report: &mut Report) ->
     for entry in entries {
         let requested = read(entry, mode, report);
         let ignored = match entry.origin.layer.scope() {
-            Scope::User => None,
-            Scope::Project if requested == Mode::BypassPermissions => Some(Reason::UserOnly),
-            Scope::Project if limits.trust.is_given() => None,
+            LayerScope::User => None,
+            LayerScope::Project if requested == Mode::BypassPermissions => {
+                Some(IgnoreReason::UserOnly)
+            }
+            LayerScope::Project if limits.trust.is_given() => None,
             // Compared with the mode so far: what is strict depends on what the user chose.
-            Scope::Project if looseness(requested) < looseness(mode) => None,
-            Scope::Project => Some(Reason::NotStricter),
+            LayerScope::Project if looseness(requested) < looseness(mode) => None,
+            LayerScope::Project => Some(IgnoreReason::NotStricter),
         };
         if let Some(reason) = ignored {
             report.dropped.push(dropped(entry, reason));
@@ -75,13 +77,23 @@ pub(super) fn resolve(entries: &[Entry], limits: Limits, report: &mut Report) ->
     if limits.bypass_disabled && mode == Mode::BypassPermissions {
         let value = Value::from(mode.name());
         let origin = by.clone();
-        report.dropped.push(Dropped { key: key(), origin, value, reason: Reason::BypassDisabled });
+        report.dropped.push(Dropped {
+            key: key(),
+            origin,
+            value,
+            reason: IgnoreReason::BypassDisabled,
+        });
         mode = Mode::Default;
     }
     if limits.unreadable && looseness(mode) > looseness(Mode::Default) {
         let value = Value::from(mode.name());
         let origin = by.clone();
-        report.dropped.push(Dropped { key: key(), origin, value, reason: Reason::Unreadable });
+        report.dropped.push(Dropped {
+            key: key(),
+            origin,
+            value,
+            reason: IgnoreReason::Unreadable,
+        });
         mode = Mode::Default;
     }
     let value = Value::from(mode.name());
@@ -131,7 +143,7 @@ pub(crate) fn write_error(at: &KeyPath, value: &Value) -> Option<String> {
     }
 }
 
-fn dropped(entry: &Entry, reason: Reason) -> Dropped {
+fn dropped(entry: &Entry, reason: IgnoreReason) -> Dropped {
     let (key, origin) = (entry.path.clone(), entry.origin.clone());
     Dropped { key, origin, value: entry.content.to_value(), reason }
 }

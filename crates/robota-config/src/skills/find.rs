@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{SkillKind, Skills};
-use crate::layer::{Layer, Origin, Scope};
+use crate::layer::{Layer, LayerScope, Origin};
 use crate::path::KeyPath;
-use crate::plugins::{Plugin, skill_folders};
+use crate::plugins::{InstalledPlugin, skill_folders};
 use crate::reader::{Boundary, Depth, EntryKind, Folders, warning};
 use crate::report::{Problem, Severity};
 
@@ -120,7 +120,7 @@ impl Skills {
     }
 
     /// Adds the skills and commands of a plugin that the user enabled.
-    pub(super) fn add_plugin(&mut self, plugin: &Plugin) {
+    pub(super) fn add_plugin(&mut self, plugin: &InstalledPlugin) {
         let root = plugin.root.canonicalize().unwrap_or_else(|_| plugin.root.clone());
         for (folder, is_skills) in skill_folders(plugin) {
             let source = Arc::new(Source {
@@ -135,7 +135,7 @@ impl Skills {
                 let candidate = Candidate { path, source: source.clone() };
                 let candidates = &mut self.entries.entry(name).or_default().candidates;
                 // A folder of a checkout may have the name of an enabled plugin.
-                let of_checkout = |it: &Candidate| it.source.layer.scope() == Scope::Project;
+                let of_checkout = |it: &Candidate| it.source.layer.scope() == LayerScope::Project;
                 let at = candidates.iter().position(of_checkout).unwrap_or(candidates.len());
                 candidates.insert(at, candidate);
             }

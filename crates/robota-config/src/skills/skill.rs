@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::find::{Candidate, Source};
 use crate::frontmatter::{Fields, MAX_HEADER_BYTES, Markdown};
-use crate::layer::{Origin, Scope};
+use crate::layer::{LayerScope, Origin};
 use crate::reader::{ContextReader, TextFile, warning};
 use crate::report::Problem;
 
@@ -114,7 +114,7 @@ impl Skill {
     /// checkout.
     #[must_use]
     pub fn needs_trust(&self) -> bool {
-        self.origin.layer.scope() == Scope::Project
+        self.origin.layer.scope() == LayerScope::Project
     }
 
     /// Returns the folder that the files of the skill are relative to.

@@ -1,10 +1,10 @@
 //! Formats tasks for the prompt: facts, no instructions.
 
-use super::Task;
+use super::TaskFile;
 
 /// Returns the tasks as Markdown; empty if there are none.
 #[must_use]
-pub fn format_tasks(tasks: &[&Task]) -> String {
+pub fn format_tasks(tasks: &[&TaskFile]) -> String {
     if tasks.is_empty() {
         return String::new();
     }

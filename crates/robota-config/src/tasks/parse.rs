@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Task, TaskStatus};
+use super::{TaskFile, TaskFileStatus};
 use crate::clean::one_line;
 use crate::frontmatter::Markdown;
 use crate::mentions::Fences;
@@ -11,7 +11,7 @@ use crate::mentions::Fences;
 const MAX_ITEMS: usize = 20;
 const MAX_CHARS: usize = 500;
 
-pub(super) fn task(path: &Path, name: &str, text: &str) -> Task {
+pub(super) fn task(path: &Path, name: &str, text: &str) -> TaskFile {
     let Markdown { header, body, .. } = Markdown::parse(text);
     let mut fences = Fences::default();
     // Code may contain lines that look like metadata.
@@ -24,10 +24,10 @@ pub(super) fn task(path: &Path, name: &str, text: &str) -> Task {
     };
     let title = lines.iter().find_map(|line| line.strip_prefix("# ")).map(short);
     let items = lines.iter().filter_map(|line| open_item(line)).take(MAX_ITEMS).map(short);
-    Task {
+    TaskFile {
         path: path.to_owned(),
         title: title.filter(|title| !title.is_empty()).unwrap_or_else(|| name.to_owned()),
-        status: field("Status").map_or(TaskStatus::Unknown, |text| status(&text)),
+        status: field("Status").map_or(TaskFileStatus::Unknown, |text| status(&text)),
         branch: field("Branch").map(|branch| branch.trim_matches('`').to_owned()),
         scope: field("Scope"),
         objective: field("Objective").or_else(|| section(&lines, "objective")),
@@ -43,13 +43,13 @@ pub(super) fn metadata<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     Some(rest.strip_prefix(':')?.trim_start_matches('*').trim())
 }
 
-fn status(text: &str) -> TaskStatus {
+fn status(text: &str) -> TaskFileStatus {
     let word = text.trim_matches(['`', '*']).to_ascii_lowercase().replace([' ', '_'], "-");
     match word.as_str() {
-        "in-progress" | "active" | "doing" | "started" | "wip" => TaskStatus::InProgress,
-        "todo" | "to-do" | "open" | "planned" | "pending" | "backlog" => TaskStatus::Todo,
-        "completed" | "complete" | "done" | "closed" => TaskStatus::Completed,
-        _ => TaskStatus::Unknown,
+        "in-progress" | "active" | "doing" | "started" | "wip" => TaskFileStatus::InProgress,
+        "todo" | "to-do" | "open" | "planned" | "pending" | "backlog" => TaskFileStatus::Todo,
+        "completed" | "complete" | "done" | "closed" => TaskFileStatus::Completed,
+        _ => TaskFileStatus::Unknown,
     }
 }
 

@@ -26,12 +26,12 @@ impl World {
         ContextReader::new(&Places::new(self.dir.path().join("home"), self.dir.path()))
     }
 
-    fn load(&self) -> Tasks {
-        Tasks::load(&self.reader(), None)
+    fn load(&self) -> TaskFiles {
+        TaskFiles::load(&self.reader(), None)
     }
 }
 
-fn titles(tasks: &[&Task]) -> Vec<String> {
+fn titles(tasks: &[&TaskFile]) -> Vec<String> {
     tasks.iter().map(|task| task.title.clone()).collect()
 }
 
@@ -51,7 +51,7 @@ fn sdk_19_task_files_are_found_without_readme_and_folders() {
     assert_eq!(found, [".agents/tasks/a.md", ".agents/tasks/b.md"]);
     assert!(tasks.report.is_empty());
     let task = &tasks.tasks[1];
-    assert_eq!(task.status, TaskStatus::InProgress);
+    assert_eq!(task.status, TaskFileStatus::InProgress);
     assert_eq!(task.branch.as_deref(), Some("feat/login"));
     assert_eq!(task.scope.as_deref(), Some("crates/auth"));
     assert_eq!(task.objective.as_deref(), Some("Users can log in with a password."));
@@ -136,11 +136,11 @@ fn sdk_19_the_status_is_updated_with_dated_progress() {
             "- **Status**: completed\n```\n- **Status**: code\n```\n\n## Progress\n\n- 2026-04-28: It works.\n",
         ),
     ] {
-        let changed = with_status(text, TaskStatus::Completed, Some("It\nworks."), Fixed.now());
+        let changed = with_status(text, TaskFileStatus::Completed, Some("It\nworks."), Fixed.now());
         assert_eq!(changed, expected, "{text:?}");
     }
     assert_eq!(
-        with_status("Status: x", TaskStatus::Todo, None, Fixed.now()),
+        with_status("Status: x", TaskFileStatus::Todo, None, Fixed.now()),
         "- **Status**: todo\n"
     );
 }
@@ -149,17 +149,18 @@ fn sdk_19_the_status_is_updated_with_dated_progress() {
 fn sdk_19_a_task_file_is_rewritten_inside_the_checkout_only() {
     let world = World::new(&[("a.md", "# A\n- **Status**: todo\n")]);
     let file = std::path::Path::new(".agents/tasks/a.md");
-    update_task_file(&world.reader(), file, TaskStatus::Completed, Some("Done."), &Fixed).unwrap();
+    update_task_file(&world.reader(), file, TaskFileStatus::Completed, Some("Done."), &Fixed)
+        .unwrap();
     let text = std::fs::read_to_string(world.dir.path().join(file)).unwrap();
     assert_eq!(text, "# A\n- **Status**: completed\n\n## Progress\n\n- 2026-04-28: Done.\n");
-    assert_eq!(world.load().tasks[0].status, TaskStatus::Completed);
+    assert_eq!(world.load().tasks[0].status, TaskFileStatus::Completed);
 
     let outside = tempfile::NamedTempFile::new().unwrap();
     std::os::unix::fs::symlink(outside.path(), world.dir.path().join(".agents/tasks/out.md"))
         .unwrap();
     for name in [".agents/tasks/out.md", ".agents/tasks/none.md", "../x", "/etc/hostname"] {
         let path = std::path::Path::new(name);
-        let error = update_task_file(&world.reader(), path, TaskStatus::Todo, None, &Fixed);
+        let error = update_task_file(&world.reader(), path, TaskFileStatus::Todo, None, &Fixed);
         assert!(matches!(error, Err(ConfigError::Refused { .. })), "{name}");
     }
     assert_eq!(std::fs::read(outside.path()).unwrap(), b"");
@@ -170,9 +171,9 @@ fn sdk_19_a_task_file_is_rewritten_inside_the_checkout_only() {
 #[test]
 fn sdk_19_a_status_below_a_header_that_is_not_valid_is_read() {
     let text = "---\nStatus: x\n- **Status**: todo\n---";
-    let changed = with_status(text, TaskStatus::Completed, None, Fixed.now());
+    let changed = with_status(text, TaskFileStatus::Completed, None, Fixed.now());
     let task = parse::task(Path::new("t.md"), "t", &changed);
-    assert_eq!(task.status, TaskStatus::Completed, "{changed}");
+    assert_eq!(task.status, TaskFileStatus::Completed, "{changed}");
 }
 
 proptest::proptest! {
@@ -183,9 +184,9 @@ proptest::proptest! {
             "```", "~~~", "text", "## Progress", "- [ ] item", "  - Scope: x",
         ]), 0..8)) {
         let text = lines.join("\n");
-        let changed = with_status(&text, TaskStatus::Completed, Some("p"), Fixed.now());
+        let changed = with_status(&text, TaskFileStatus::Completed, Some("p"), Fixed.now());
         let task = parse::task(Path::new("t.md"), "t", &changed);
-        proptest::prop_assert_eq!(task.status, TaskStatus::Completed, "{}", changed);
+        proptest::prop_assert_eq!(task.status, TaskFileStatus::Completed, "{}", changed);
         proptest::prop_assert!(changed.contains("- 2026-04-28: p"));
     }
 }
@@ -193,9 +194,9 @@ proptest::proptest! {
 #[test]
 fn a_comment_in_the_header_is_no_progress_section() {
     let text = "---\nstatus: todo\n## Progress\n---\n# T\n";
-    let changed = with_status(text, TaskStatus::Completed, Some("p"), Fixed.now());
+    let changed = with_status(text, TaskFileStatus::Completed, Some("p"), Fixed.now());
     let expected =
         "---\nstatus: completed\n## Progress\n---\n# T\n\n## Progress\n\n- 2026-04-28: p\n";
     assert_eq!(changed, expected);
-    assert_eq!(parse::task(Path::new("t.md"), "t", &changed).status, TaskStatus::Completed);
+    assert_eq!(parse::task(Path::new("t.md"), "t", &changed).status, TaskFileStatus::Completed);
 }

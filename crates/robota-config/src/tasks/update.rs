@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use robota_core::clock::Clock;
 
-use super::TaskStatus;
+use super::TaskFileStatus;
 use super::parse::{self, metadata};
 use crate::clean::one_line;
 use crate::error::ConfigError;
@@ -22,7 +22,7 @@ use crate::write::atomic;
 pub fn update_task_file(
     reader: &ContextReader,
     file: &Path,
-    status: TaskStatus,
+    status: TaskFileStatus,
     progress: Option<&str>,
     clock: &dyn Clock,
 ) -> Result<(), ConfigError> {
@@ -44,11 +44,11 @@ pub fn update_task_file(
 /// there is one.
 ///
 /// ```
-/// use robota_config::tasks::{TaskStatus, with_status};
+/// use robota_config::tasks::{TaskFileStatus, with_status};
 ///
 /// let text = with_status(
 ///     "# T\n\n- **Status**: todo\n",
-///     TaskStatus::Completed,
+///     TaskFileStatus::Completed,
 ///     Some("Tested."),
 ///     jiff::Timestamp::UNIX_EPOCH,
 /// );
@@ -57,7 +57,7 @@ pub fn update_task_file(
 #[must_use]
 pub fn with_status(
     text: &str,
-    status: TaskStatus,
+    status: TaskFileStatus,
     progress: Option<&str>,
     now: Timestamp,
 ) -> String {
@@ -72,7 +72,7 @@ pub fn with_status(
     lines.into_iter().flat_map(|line| [line, end.to_owned()]).collect()
 }
 
-fn set_status(lines: &mut Vec<String>, status: TaskStatus) {
+fn set_status(lines: &mut Vec<String>, status: TaskFileStatus) {
     let body = header_end(lines);
     let written = format!("- **Status**: {}", status.name());
     let plain = plain_lines(lines);

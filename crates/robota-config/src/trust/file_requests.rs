@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::{TrustStore, server_start};
 use crate::agents::{AgentDefinition, Agents, with_requested_fields};
 use crate::clean::visible;
-use crate::layer::Scope;
+use crate::layer::LayerScope;
 use crate::reader::ContextReader;
 use crate::skills::Skills;
 
@@ -64,7 +64,7 @@ pub fn file_requests(reader: &ContextReader, trust: &TrustStore) -> Vec<FileRequ
     }
     for agent in Agents::load(reader, trust, Vec::new()).iter() {
         let file = agent.origin.file.as_deref().and_then(|file| file.canonicalize().ok());
-        if let (Some(file), Some(hash), Scope::Project) =
+        if let (Some(file), Some(hash), LayerScope::Project) =
             (file, agent.hash.clone(), agent.origin.layer.scope())
         {
             let requests = agent_requests(reader, agent);

@@ -301,7 +301,7 @@ fn kode_05_the_caller_may_provide_an_outcome_but_not_replace_a_recorded_one() {
     let mut journal = Journal::new();
     journal.call("c1").call("c2").commit().add(allowed()).add(started());
     journal.add(finished(ToolOutcome::ok("recorded")));
-    let said = |text: &str| Choice::Outcome(ToolOutcome::ok(text));
+    let said = |text: &str| CloseAs::Outcome(ToolOutcome::ok(text));
     let choices =
         HashMap::from([("c1".into(), said("other")), ("c2".into(), said("done by hand"))]);
     let results = journal.results(&Closing { choices, ..crash() });

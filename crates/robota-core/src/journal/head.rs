@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::{Cursor, Envelope, Event, SpawnedBy};
 use crate::ids::SessionId;
 use crate::message::Block;
-use crate::state::Origin;
+use crate::state::ForkOrigin;
 
 /// The maximum length of a title.
 const MAX_TITLE_CHARS: usize = 120;
@@ -19,7 +19,7 @@ pub struct SessionHead {
     pub session: SessionId,
     /// The point it was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent: Option<Origin>,
+    pub parent: Option<ForkOrigin>,
     /// The tool call of another session that started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spawned_by: Option<SpawnedBy>,
@@ -74,7 +74,7 @@ impl SessionHead {
     /// Creates the summary of a fork from that of its parent.
     #[must_use]
     pub fn fork(&self, child: SessionId, at: Cursor) -> Self {
-        let parent = Some(Origin { session: self.session.clone(), at });
+        let parent = Some(ForkOrigin { session: self.session.clone(), at });
         // A later snapshot is not part of the fork.
         let snapshot = self.snapshot.filter(|snapshot| *snapshot <= at.seq);
         let child = Self { session: child, parent, last: at, name: None, ..self.clone() };
@@ -101,7 +101,7 @@ impl SessionHead {
                 self.parent = data
                     .parent
                     .as_ref()
-                    .map(|parent| Origin { session: parent.session.clone(), at: parent.at });
+                    .map(|parent| ForkOrigin { session: parent.session.clone(), at: parent.at });
                 if self.parent.is_some() {
                     // A fork has its own creation time and name.
                     self.created = envelope.ts;

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use robota_core::sandbox::Denial;
+use robota_core::sandbox::SandboxDenial;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
@@ -17,7 +17,7 @@ const MAX_DENIALS: usize = 64;
 
 /// The denials of one program so far.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Denials(Arc<Mutex<Vec<Denial>>>);
+pub(crate) struct Denials(Arc<Mutex<Vec<SandboxDenial>>>);
 
 impl Denials {
     /// Starts a thread that answers the notifications of the program that sent its listener over
@@ -34,7 +34,7 @@ impl Denials {
         denials
     }
 
-    pub(crate) fn take(&self) -> Vec<Denial> {
+    pub(crate) fn take(&self) -> Vec<SandboxDenial> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -54,7 +54,7 @@ impl Denials {
         }
     }
 
-    fn record(&self, denial: Denial) {
+    fn record(&self, denial: SandboxDenial) {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if list.len() < MAX_DENIALS && !list.contains(&denial) {
             list.push(denial);
@@ -62,7 +62,7 @@ impl Denials {
     }
 }
 
-fn denial(notification: &libc::seccomp_notif) -> Denial {
+fn denial(notification: &libc::seccomp_notif) -> SandboxDenial {
     let action = match libc::c_long::from(notification.data.nr) {
         libc::SYS_socket => match i32::try_from(notification.data.args[0]) {
             Ok(libc::AF_INET | libc::AF_INET6) => "network",
@@ -112,7 +112,7 @@ fn denial(notification: &libc::seccomp_notif) -> Denial {
     };
     let name = std::fs::read_to_string(format!("/proc/{}/comm", notification.pid));
     let subject = name.map(|name| name.trim_end().to_owned()).unwrap_or_default();
-    Denial { action: action.to_owned(), subject }
+    SandboxDenial { action: action.to_owned(), subject }
 }
 
 /// Receives the next notification; fails if its process died meanwhile.

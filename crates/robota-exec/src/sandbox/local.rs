@@ -10,7 +10,7 @@ use robota_core::sandbox::{
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::probe::Support;
+use super::probe::SandboxSupport;
 use super::{Confinement, poll_watch};
 use crate::env::Environment;
 use crate::outcome::Exit;
@@ -34,7 +34,7 @@ impl LocalSandbox {
     /// If the system cannot enforce the restrictions.
     pub fn new(
         fence: Fence,
-        support: &Support,
+        support: &SandboxSupport,
         supervisor: Supervisor,
         env: Environment,
     ) -> Result<Self, SandboxError> {

@@ -8,7 +8,7 @@ use crate::{spec::CommandSpec, supervisor::Supervisor};
 
 /// The sandbox mechanisms that this system supports.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Support {
+pub struct SandboxSupport {
     /// The Landlock ABI version of the kernel; 0 if it has no Landlock.
     pub landlock: u32,
     /// Whether the kernel supports seccomp filters.
@@ -17,7 +17,7 @@ pub struct Support {
     pub bubblewrap: Option<PathBuf>,
 }
 
-impl Support {
+impl SandboxSupport {
     /// Returns the mechanisms of the kernel alone. Starts no process.
     #[must_use]
     pub fn of_kernel() -> Self {
@@ -35,7 +35,7 @@ impl Support {
 
 /// Probes the system. Bubblewrap is searched in the `PATH` of the environment and started once to
 /// see whether it works.
-pub async fn probe(env: &Environment) -> Support {
+pub async fn probe(env: &Environment) -> SandboxSupport {
     #[cfg(target_os = "linux")]
     let bubblewrap = bubblewrap(env).await;
     #[cfg(not(target_os = "linux"))]
@@ -43,7 +43,7 @@ pub async fn probe(env: &Environment) -> Support {
         let _ = env;
         None
     };
-    Support { bubblewrap, ..Support::of_kernel() }
+    SandboxSupport { bubblewrap, ..SandboxSupport::of_kernel() }
 }
 
 #[cfg(target_os = "linux")]

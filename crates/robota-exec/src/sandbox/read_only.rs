@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use robota_core::sandbox::{Fence, SandboxError, SandboxLevel};
 use tempfile::TempDir;
 
-use super::{Confinement, Support};
+use super::{Confinement, SandboxSupport};
 use crate::spec::CommandSpec;
 
 /// Settings of git that override those of a repository, so that git runs none of its programs.
@@ -116,7 +116,7 @@ impl ReadOnlyFence {
     /// If the system cannot enforce it.
     pub fn new(
         user: Option<&Fence>,
-        support: &Support,
+        support: &SandboxSupport,
         temporary: &Path,
     ) -> Result<Self, SandboxError> {
         let scratch = tempfile::Builder::new().prefix("robota-scratch-").tempdir_in(temporary);

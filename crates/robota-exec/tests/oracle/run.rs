@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use robota_core::sandbox::{Fence, SandboxLevel};
-use robota_exec::sandbox::{Confinement, ReadOnlyFence, Support, probe};
+use robota_exec::sandbox::{Confinement, ReadOnlyFence, SandboxSupport, probe};
 use robota_exec::{CommandSpec, Environment, Exit, Stdin, Supervisor};
 use robota_testkit::{Part, requires};
 use tempfile::TempDir;
@@ -38,7 +38,7 @@ fn runs_proxy(command: &str) -> bool {
 
 pub(crate) struct Runner {
     supervisor: Supervisor,
-    support: Support,
+    support: SandboxSupport,
     environment: Environment,
     /// The fence of free commands, of which the environment is used for all.
     fence: ReadOnlyFence,

@@ -21,7 +21,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::handler::Handler;
 use super::host::HostTransport;
-use super::options::McpOptions;
+use super::options::McpClientOptions;
 use super::stdio::{self, StdioState};
 use super::transport::AnyTransport;
 use super::{http, http_client, listen, sse};
@@ -79,15 +79,18 @@ impl Connection {
     /// Connects to a server and agrees on a version of the protocol.
     pub(super) fn open<'a>(
         config: &'a ServerConfig,
-        options: &'a McpOptions,
+        options: &'a McpClientOptions,
     ) -> BoxFuture<'a, Result<Self, McpError>> {
         Box::pin(Self::open_in_time(config, options))
     }
 
-    async fn open_in_time(config: &ServerConfig, options: &McpOptions) -> Result<Self, McpError> {
+    async fn open_in_time(
+        config: &ServerConfig,
+        options: &McpClientOptions,
+    ) -> Result<Self, McpError> {
         // Only servers whose configuration says so may use the model.
         let sampler = options.sampler.clone().filter(|_| config.sampling);
-        let handler = Handler::new(&config.name, McpOptions { sampler, ..options.clone() });
+        let handler = Handler::new(&config.name, McpClientOptions { sampler, ..options.clone() });
         let opening = Self::open_with(config, options, handler);
         match tokio::time::timeout(START_LIMIT, opening).await {
             Ok(result) => result,
@@ -100,7 +103,7 @@ impl Connection {
 
     async fn open_with(
         config: &ServerConfig,
-        options: &McpOptions,
+        options: &McpClientOptions,
         handler: Handler,
     ) -> Result<Self, McpError> {
         let lifecycle = lifecycle(config.protocol);

@@ -61,11 +61,11 @@ pub enum FieldKind {
     /// Yes or no, as a boolean.
     Switch,
     /// One of several texts; the answer is its value.
-    One(Vec<Choice>),
+    One(Vec<FormChoice>),
     /// Several of several texts.
     Many {
         /// The texts, as the server lists them.
-        choices: Vec<Choice>,
+        choices: Vec<FormChoice>,
         /// How many are needed; none for any number.
         min: Option<u64>,
         /// How many are possible; none for all.
@@ -75,7 +75,7 @@ pub enum FieldKind {
 
 /// Offers one text in a field of choices.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
+pub struct FormChoice {
     /// The value in the answer, which the user does not see.
     pub value: String,
     /// The name for people; the value if the server gave none.
@@ -182,7 +182,7 @@ impl FormField {
         self.check(&value)
     }
 
-    fn choose(&self, choices: &[Choice], text: &str) -> Result<String, String> {
+    fn choose(&self, choices: &[FormChoice], text: &str) -> Result<String, String> {
         // Users see the title; clients without a terminal pass the value.
         let found = choices.iter().find(|choice| choice.title == text || choice.value == text);
         found
@@ -231,7 +231,7 @@ impl FormField {
     }
 }
 
-fn has(choices: &[Choice], value: &str) -> bool {
+fn has(choices: &[FormChoice], value: &str) -> bool {
     choices.iter().any(|choice| choice.value == value)
 }
 
@@ -287,7 +287,7 @@ fn kind(field: &Value) -> Result<FieldKind, String> {
 
 /// Returns the texts to choose from: `enum` with or without `enumNames`, or `oneOf`/`anyOf` with
 /// titles.
-fn choices(field: &Value) -> Result<Option<Vec<Choice>>, String> {
+fn choices(field: &Value) -> Result<Option<Vec<FormChoice>>, String> {
     let list = |key: &str| field.get(key).and_then(Value::as_array);
     let choices: Vec<_> = if let Some(values) = list("enum") {
         let names = list("enumNames");
@@ -307,7 +307,7 @@ fn choices(field: &Value) -> Result<Option<Vec<Choice>>, String> {
     let choice = |(value, title): (Option<&Value>, Option<&str>)| {
         let value = value.and_then(Value::as_str).ok_or("a choice is a text")?;
         let title = clean_line(title.unwrap_or(value), 500);
-        Ok::<_, String>(Choice { value: value.to_owned(), title })
+        Ok::<_, String>(FormChoice { value: value.to_owned(), title })
     };
     choices.into_iter().map(choice).collect::<Result<_, _>>().map(Some)
 }

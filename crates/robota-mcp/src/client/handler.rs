@@ -21,7 +21,7 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
 use super::form::Form;
-use super::options::{ElicitAnswer, Elicitation, ElicitationKind, McpOptions};
+use super::options::{ElicitAnswer, Elicitation, ElicitationKind, McpClientOptions};
 use super::sampling::SamplingRequest;
 use crate::text::{clean, clean_line};
 
@@ -47,7 +47,7 @@ pub(super) struct Handler(Arc<Shared>);
 
 struct Shared {
     server: String,
-    options: McpOptions,
+    options: McpClientOptions,
     progress: Mutex<HashMap<ProgressToken, Progress>>,
     logged: AtomicUsize,
     sampled: AtomicUsize,
@@ -63,7 +63,7 @@ struct Shared {
 }
 
 impl Handler {
-    pub(super) fn new(server: &str, options: McpOptions) -> Self {
+    pub(super) fn new(server: &str, options: McpClientOptions) -> Self {
         Self(Arc::new(Shared {
             server: server.to_owned(),
             options,

@@ -17,7 +17,7 @@ use super::connection::serve;
 use super::handler::Handler;
 use super::http_client::HttpClient;
 use super::link::MAX_MESSAGE;
-use super::options::McpOptions;
+use super::options::McpClientOptions;
 use crate::config::{HttpEndpoint, ServerConfig};
 use crate::oauth::{self, StoredToken};
 
@@ -66,7 +66,7 @@ pub(super) async fn connect(
     config: &ServerConfig,
     endpoint: &HttpEndpoint,
     headers: &HeaderMap,
-    options: &McpOptions,
+    options: &McpClientOptions,
     handler: &Handler,
     lifecycle: ClientLifecycleMode,
 ) -> Result<Result<RunningService<RoleClient, Handler>, ClientInitializeError>, String> {
@@ -91,7 +91,7 @@ pub(super) async fn connect(
 /// replaced by a login.
 pub(super) async fn login(
     config: &ServerConfig,
-    options: &McpOptions,
+    options: &McpClientOptions,
     headers: &HeaderMap,
 ) -> Result<Option<StoredToken>, String> {
     match &options.tokens {
@@ -106,7 +106,7 @@ pub(super) async fn login(
 /// Returns the configured headers and those that the command of the configuration prints.
 pub(super) async fn headers(
     endpoint: &HttpEndpoint,
-    options: &McpOptions,
+    options: &McpClientOptions,
 ) -> Result<HeaderMap, String> {
     let mut pairs: Vec<(String, String)> =
         endpoint.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
@@ -127,7 +127,10 @@ pub(super) async fn headers(
     Ok(headers)
 }
 
-async fn run_helper(command: &str, options: &McpOptions) -> Result<Vec<(String, String)>, String> {
+async fn run_helper(
+    command: &str,
+    options: &McpClientOptions,
+) -> Result<Vec<(String, String)>, String> {
     let failed = |why: &str| format!("headersHelper `{command}`: {why}");
     let shell = ShellCommand::new(command, &options.cwd).env(options.environment.clone());
     let spec = shell.into_spec().map_err(|error| failed(&error.to_string()))?;

@@ -15,7 +15,7 @@ use crate::store::CatalogStore;
 
 /// What all servers of a session share.
 #[derive(Clone)]
-pub struct McpOptions {
+pub struct McpClientOptions {
     /// Starts the programs and ends them with this process.
     pub supervisor: Supervisor,
     /// The working folder of programs, and the first root.
@@ -42,7 +42,7 @@ pub struct McpOptions {
     pub blobs: Option<Arc<dyn Blobs>>,
 }
 
-impl McpOptions {
+impl McpClientOptions {
     /// Creates options for a working folder, with nothing that is optional.
     pub fn new(supervisor: Supervisor, cwd: impl Into<PathBuf>) -> Self {
         Self {

@@ -11,7 +11,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::connection::Connection;
 use super::list;
-use super::options::McpOptions;
+use super::options::McpClientOptions;
 use crate::catalog::{Catalog, PromptDefinition, ToolChanges, ToolDefinition};
 use crate::config::{Endpoint, ServerConfig};
 use crate::error::McpError;
@@ -123,7 +123,7 @@ impl Changes {
 
 pub(super) struct Server {
     pub(super) config: ServerConfig,
-    pub(super) options: McpOptions,
+    pub(super) options: McpClientOptions,
     changes: Changes,
     state: Mutex<State>,
     connection: tokio::sync::Mutex<Option<Arc<Connection>>>,
@@ -154,7 +154,11 @@ impl State {
 }
 
 impl Server {
-    pub(super) fn new(config: ServerConfig, options: McpOptions, changes: Changes) -> Arc<Self> {
+    pub(super) fn new(
+        config: ServerConfig,
+        options: McpClientOptions,
+        changes: Changes,
+    ) -> Arc<Self> {
         let stored = options.catalogs.as_ref().filter(|_| is_pinned(&config));
         let approved = stored.and_then(|catalogs| catalogs.load(config.identity()));
         let stop = CancellationToken::new();

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::call::McpCall;
 use super::connection::RequestLimits;
-use super::options::McpOptions;
+use super::options::McpClientOptions;
 use super::outcome;
 use super::prompts::{self, PromptCommand};
 use super::resources;
@@ -28,7 +28,7 @@ use crate::review::ChangeReview;
 pub struct McpServers {
     servers: Arc<RwLock<Vec<Arc<Server>>>>,
     /// What servers that are added later share with the others.
-    options: McpOptions,
+    options: McpClientOptions,
     pub(super) changes: Changes,
 }
 
@@ -36,7 +36,7 @@ impl McpServers {
     /// Creates the servers; none is started. A server whose name is the same as that of an earlier one
     /// in the names of tools is left out.
     #[must_use]
-    pub fn new(configs: Vec<ServerConfig>, options: &McpOptions) -> Self {
+    pub fn new(configs: Vec<ServerConfig>, options: &McpClientOptions) -> Self {
         let servers =
             Self { servers: Arc::default(), options: options.clone(), changes: Changes::new() };
         for config in configs {

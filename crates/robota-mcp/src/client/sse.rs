@@ -16,7 +16,7 @@ use super::event_stream::{self, Event, StreamOf};
 use super::http;
 use super::link::{self, LinkError};
 use super::nesting::flatten;
-use super::options::McpOptions;
+use super::options::McpClientOptions;
 use crate::config::{HttpEndpoint, ServerConfig};
 use crate::error::McpError;
 use crate::oauth::{self, SendError, StoredToken};
@@ -59,7 +59,7 @@ pub(super) async fn connect(
     config: &ServerConfig,
     endpoint: &HttpEndpoint,
     headers: HeaderMap,
-    options: &McpOptions,
+    options: &McpClientOptions,
 ) -> Result<SseTransport, Box<McpError>> {
     let failed =
         |problem: String| Box::new(McpError::Connect { server: config.name.clone(), problem });

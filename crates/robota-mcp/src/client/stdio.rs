@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use super::link::{self, LinkError, MAX_MESSAGE};
 use super::nesting::flatten;
-use super::options::McpOptions;
+use super::options::McpClientOptions;
 use crate::text::clean;
 
 /// At most this many bytes wait to be read; a server that sends more than can be processed is ended.
@@ -128,7 +128,7 @@ impl Unasked {
 
 /// Starts the program of a server, under the supervisor of the session.
 pub(super) async fn start(
-    options: &McpOptions,
+    options: &McpClientOptions,
     command: &str,
     args: &[String],
     env: &std::collections::BTreeMap<String, String>,

@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 
 #[expect(clippy::needless_pass_by_value, reason = "JSON built in place is passed by value")]
-fn parse(entry: Value) -> Result<ParsedServer, ConfigError> {
+fn parse(entry: Value) -> Result<ParsedServer, ServerConfigError> {
     let lookup = |name: &str| match name {
         "TOKEN" => Some("secret".to_owned()),
         "TOOL" => Some("/opt/tool".to_owned()),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use robota_core::tool::{ToolContext, ToolSource as _};
 use robota_exec::Supervisor;
-use robota_mcp::client::{McpOptions, McpServers};
+use robota_mcp::client::{McpClientOptions, McpServers};
 use robota_mcp::config::ServerConfig;
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ async fn servers(call: impl Fn(&Value) -> Response + Send + Sync + 'static) -> (
     .await;
     let entry = json!({"type": "http", "url": format!("{}/mcp", web.origin), "timeout": 600_000});
     let config = ServerConfig::parse("web", entry.as_object().unwrap(), &|_| None).unwrap().config;
-    let options = McpOptions::new(Supervisor::new(), std::env::temp_dir());
+    let options = McpClientOptions::new(Supervisor::new(), std::env::temp_dir());
     (web, McpServers::new(vec![config], &options))
 }
 

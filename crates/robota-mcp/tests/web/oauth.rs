@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use robota_exec::Supervisor;
 use robota_mcp::McpError;
-use robota_mcp::client::{McpOptions, McpServers, ServerStatus};
+use robota_mcp::client::{McpClientOptions, McpServers, ServerStatus};
 use robota_mcp::config::ServerConfig;
 use robota_mcp::oauth::{TokenStore, start_login};
 use serde_json::{Value, json};
@@ -77,9 +77,9 @@ pub(crate) fn config_of(kind: &str, url: &str) -> ServerConfig {
 }
 
 pub(crate) fn servers(config: &ServerConfig, tokens: &TokenStore) -> McpServers {
-    let options = McpOptions {
+    let options = McpClientOptions {
         tokens: Some(tokens.clone()),
-        ..McpOptions::new(Supervisor::new(), std::env::temp_dir())
+        ..McpClientOptions::new(Supervisor::new(), std::env::temp_dir())
     };
     McpServers::new(vec![config.clone()], &options)
 }
@@ -145,7 +145,7 @@ async fn tokens_do_not_follow_redirects_to_another_server() {
     .await;
     let entry = json!({"type": "http", "url": format!("{}/mcp", web.origin), "headers": {"Authorization": "Bearer secret"}});
     let config = ServerConfig::parse("web", entry.as_object().unwrap(), &|_| None).unwrap().config;
-    let options = McpOptions::new(Supervisor::new(), std::env::temp_dir());
+    let options = McpClientOptions::new(Supervisor::new(), std::env::temp_dir());
     let servers = McpServers::new(vec![config], &options);
     servers.check("web").await.unwrap_err();
     assert_eq!(thief.requests().len(), 0, "nothing is sent there");

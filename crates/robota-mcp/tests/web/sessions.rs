@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use robota_exec::Supervisor;
-use robota_mcp::client::{McpOptions, McpServers};
+use robota_mcp::client::{McpClientOptions, McpServers};
 use robota_mcp::config::ServerConfig;
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ async fn calls_at_the_same_time_share_the_connection_after_a_lost_session() {
     .await;
     let entry = json!({"type": "http", "url": format!("{}/mcp", web.origin)});
     let config = ServerConfig::parse("web", entry.as_object().unwrap(), &|_| None).unwrap().config;
-    let options = McpOptions::new(Supervisor::new(), std::env::temp_dir());
+    let options = McpClientOptions::new(Supervisor::new(), std::env::temp_dir());
     let servers = McpServers::new(vec![config], &options);
     servers.check("web").await.unwrap();
     let call = || {

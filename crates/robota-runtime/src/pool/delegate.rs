@@ -6,11 +6,11 @@ use std::sync::{Arc, Weak};
 use robota_core::event::SpawnedBy;
 use robota_core::ids::{SessionId, SessionName};
 use robota_core::tool::{Tool, ToolContext, ToolOutcome};
-use robota_tools::{AgentKind, Task, TaskIsolation, TaskRequest, TaskRunner};
+use robota_tools::{AgentIsolation, AgentKind, AgentRunner, AgentTask, AgentTool};
 use serde_json::json;
 
 use super::registry::Entry;
-use super::{AgentOptions, Inner, Pool, PoolError};
+use super::{Inner, Pool, PoolAgentOptions, PoolError};
 
 /// How many sessions above a session may have delegated to each other. Templates can name each other.
 const MAX_DEPTH: usize = 4;
@@ -35,11 +35,14 @@ impl Inner {
             AgentKind { name: name.clone(), when: described.unwrap_or_default().to_owned() }
         };
         let kinds = names.iter().map(kind).collect();
-        Some(Arc::new(Task::new(Arc::new(PoolTemplates { pool: Arc::downgrade(self), kinds }))))
+        Some(Arc::new(AgentTool::new(Arc::new(PoolTemplates {
+            pool: Arc::downgrade(self),
+            kinds,
+        }))))
     }
 
     fn sessions_above(&self, entry: &Entry) -> usize {
-        let parent = |options: &Option<Box<AgentOptions>>| {
+        let parent = |options: &Option<Box<PoolAgentOptions>>| {
             let spawned = options.as_ref()?.spawned_by.as_ref()?;
             Some(spawned.session.clone())
         };
@@ -55,12 +58,8 @@ impl Inner {
 }
 
 impl PoolTemplates {
-    async fn delegate(
-        &self,
-        request: TaskRequest,
-        context: &ToolContext,
-    ) -> Result<String, String> {
-        if request.background || request.isolation == Some(TaskIsolation::Worktree) {
+    async fn delegate(&self, request: AgentTask, context: &ToolContext) -> Result<String, String> {
+        if request.background || request.isolation == Some(AgentIsolation::Worktree) {
             return Err("agents of a pool run in the foreground and in the folder of their \
                         template: leave out run_in_background and isolation"
                 .to_owned());
@@ -75,7 +74,8 @@ impl PoolTemplates {
         });
         let pool = Pool::of(pool);
         let failed = |error: PoolError| error.to_string();
-        let options = AgentOptions { spawned_by, model: request.model, ..AgentOptions::default() };
+        let options =
+            PoolAgentOptions { spawned_by, model: request.model, ..PoolAgentOptions::default() };
         let child = pool.create(id, &request.agent, options).await.map_err(failed)?;
         let answer = tokio::select! {
             biased;
@@ -91,19 +91,19 @@ impl PoolTemplates {
 }
 
 #[async_trait::async_trait]
-impl TaskRunner for PoolTemplates {
+impl AgentRunner for PoolTemplates {
     fn kinds(&self) -> Vec<AgentKind> {
         self.kinds.clone()
     }
 
-    async fn run(&self, request: TaskRequest, context: ToolContext) -> ToolOutcome {
+    async fn run(&self, request: AgentTask, context: ToolContext) -> ToolOutcome {
         match Box::pin(self.delegate(request, &context)).await {
             Ok(answer) => ToolOutcome::ok(answer),
             Err(error) => ToolOutcome::failed("agent_failed", error),
         }
     }
 
-    async fn run_all(&self, requests: Vec<TaskRequest>, context: ToolContext) -> ToolOutcome {
+    async fn run_all(&self, requests: Vec<AgentTask>, context: ToolContext) -> ToolOutcome {
         let runs = requests.into_iter().map(|request| async {
             let label = request.description.clone();
             (label, Box::pin(self.delegate(request, &context)).await)

@@ -10,13 +10,13 @@ use tokio::sync::Mutex;
 
 use super::limits::tenant_of;
 use super::live::Slot;
-use super::{AgentOptions, PoolError, PoolLimits};
+use super::{PoolAgentOptions, PoolError, PoolLimits};
 use crate::template::Template;
 
 /// One session of a pool.
 pub(super) struct Entry {
     pub(super) template: Arc<Template>,
-    pub(super) options: Option<Box<AgentOptions>>,
+    pub(super) options: Option<Box<PoolAgentOptions>>,
     /// The open session. Opening and closing it requires this lock.
     pub(super) slot: Mutex<Slot>,
     /// How many users the open session has. It only rises while the slot is locked.
@@ -28,7 +28,10 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn new(template: Arc<Template>, options: Option<Box<AgentOptions>>) -> Arc<Self> {
+    pub(super) fn new(
+        template: Arc<Template>,
+        options: Option<Box<PoolAgentOptions>>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             template,
             options,

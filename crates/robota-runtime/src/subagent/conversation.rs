@@ -12,7 +12,7 @@ use robota_session::{Chat, ChatEnd, EventFilter, Reply, SendOptions, Session, Se
 use tokio_util::sync::CancellationToken;
 
 use super::events::AgentProgress;
-use super::{AgentHooks, AgentJob, AgentStop};
+use super::{AgentJob, AgentStop, SubagentHooks};
 use crate::task::{TaskInputs, TaskJob, TaskReporter};
 
 /// The most bytes of the answer that are recorded and returned.
@@ -50,7 +50,7 @@ pub(super) trait Conversation: Send {
 #[async_trait]
 pub(super) trait AgentConversations: Send + Sync {
     /// Returns the hooks that run when agents start and end.
-    fn agent_hooks(&self) -> &dyn AgentHooks;
+    fn agent_hooks(&self) -> &dyn SubagentHooks;
 
     /// Opens the session of an agent, and reports the process that it runs in, if it has its own.
     async fn open(
@@ -149,7 +149,7 @@ fn report_unread(unread: &[String], end: &mut TaskFinished, reporter: &TaskRepor
 /// Runs the hooks of the end of a turn. Returns why the agent must continue, which counts only if it
 /// has completed its work.
 async fn stopping(
-    hooks: &dyn AgentHooks,
+    hooks: &dyn SubagentHooks,
     job: &AgentJob,
     end: &TaskFinished,
     again: bool,

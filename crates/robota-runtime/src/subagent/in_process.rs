@@ -8,14 +8,14 @@ use robota_session::Session;
 
 use super::conversation::{AgentConversations, Conversation, follow, run_agent};
 use super::events::AgentProgress;
-use super::{AgentHooks, AgentJob, AgentSessions, NoAgentHooks};
+use super::{AgentJob, AgentSessions, NoAgentHooks, SubagentHooks};
 use crate::task::{TaskJob, TaskReporter, TaskRunner};
 
 /// Runs agents in this process, each in a session of its own.
 #[derive(Clone)]
 pub struct InProcessAgents {
     sessions: Arc<dyn AgentSessions>,
-    hooks: Arc<dyn AgentHooks>,
+    hooks: Arc<dyn SubagentHooks>,
 }
 
 impl InProcessAgents {
@@ -27,7 +27,7 @@ impl InProcessAgents {
 
     /// Sets the hooks that run when agents start and end.
     #[must_use]
-    pub fn hooks(mut self, hooks: Arc<dyn AgentHooks>) -> Self {
+    pub fn hooks(mut self, hooks: Arc<dyn SubagentHooks>) -> Self {
         self.hooks = hooks;
         self
     }
@@ -57,7 +57,7 @@ impl Conversation for InProcess {
 
 #[async_trait]
 impl AgentConversations for InProcessAgents {
-    fn agent_hooks(&self) -> &dyn AgentHooks {
+    fn agent_hooks(&self) -> &dyn SubagentHooks {
         &*self.hooks
     }
 

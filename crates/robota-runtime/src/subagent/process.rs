@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use super::conversation::{AgentConversations, Conversation, run_agent};
 use super::events::AgentProgress;
 use super::lines::{AgentReply, AgentRequest, FromAgent, LineSplitter, ToAgent, encode};
-use super::{AgentHooks, AgentJob, NoAgentHooks};
+use super::{AgentJob, NoAgentHooks, SubagentHooks};
 use crate::task::{TaskInputs, TaskJob, TaskReporter, TaskRunner, TaskWork};
 
 /// How long a process may take to end after its session was closed.
@@ -67,7 +67,7 @@ pub trait AgentProcesses: Send + Sync {
 pub struct ProcessAgents {
     supervisor: Supervisor,
     processes: Arc<dyn AgentProcesses>,
-    hooks: Arc<dyn AgentHooks>,
+    hooks: Arc<dyn SubagentHooks>,
 }
 
 impl ProcessAgents {
@@ -79,7 +79,7 @@ impl ProcessAgents {
 
     /// Sets the hooks that run when agents start and end.
     #[must_use]
-    pub fn hooks(mut self, hooks: Arc<dyn AgentHooks>) -> Self {
+    pub fn hooks(mut self, hooks: Arc<dyn SubagentHooks>) -> Self {
         self.hooks = hooks;
         self
     }
@@ -87,7 +87,7 @@ impl ProcessAgents {
 
 #[async_trait]
 impl AgentConversations for ProcessAgents {
-    fn agent_hooks(&self) -> &dyn AgentHooks {
+    fn agent_hooks(&self) -> &dyn SubagentHooks {
         &*self.hooks
     }
 

@@ -10,7 +10,7 @@ use robota_core::hook::{
     HookRunner, HookTranscript as _, Hooks,
 };
 use robota_exec::OsPaths;
-use robota_runtime::{AgentHooks, AgentJob, AgentStop, WorktreeHooks};
+use robota_runtime::{AgentJob, AgentStop, SubagentHooks, WorktreeHooks};
 use serde_json::{Map, Value};
 
 use super::AgentParts;
@@ -101,7 +101,7 @@ impl SettingsAgentHooks {
 }
 
 #[async_trait]
-impl AgentHooks for SettingsAgentHooks {
+impl SubagentHooks for SettingsAgentHooks {
     async fn started(&self, job: &AgentJob) -> Option<String> {
         self.add_own(&job.work.agent);
         if !self.runner.has_event(HookEvent::SubagentStart) {

@@ -8,7 +8,7 @@ use robota_core::permission::{Class, Verdict};
 use robota_core::task::{TaskMode, WaitPolicy};
 use robota_core::tool::{ToolContext, ToolOutcome, ToolSpec};
 use robota_runtime::{AgentWork, Isolation};
-use robota_tools::{AgentKind, TaskIsolation, TaskRequest, TaskRunner};
+use robota_tools::{AgentIsolation, AgentKind, AgentRunner, AgentTask};
 use serde_json::json;
 
 use super::jobs::{AgentResult, AgentRun, AgentRuns, Waited};
@@ -17,10 +17,10 @@ use super::jobs::{AgentResult, AgentRun, AgentRuns, Waited};
 const MAX_WHEN: usize = 300;
 
 /// Runs the tasks of the Agent tool.
-pub(crate) struct AgentTool(pub(crate) AgentRuns);
+pub(crate) struct SessionAgentRunner(pub(crate) AgentRuns);
 
 #[async_trait]
-impl TaskRunner for AgentTool {
+impl AgentRunner for SessionAgentRunner {
     fn kinds(&self) -> Vec<AgentKind> {
         kinds(self.0.parts.definitions.all())
     }
@@ -30,7 +30,7 @@ impl TaskRunner for AgentTool {
         (kinds(listed), listed.unread())
     }
 
-    async fn run(&self, request: TaskRequest, context: ToolContext) -> ToolOutcome {
+    async fn run(&self, request: AgentTask, context: ToolContext) -> ToolOutcome {
         let background = self.is_background(&request);
         let run = agent_run(request);
         if background {
@@ -48,7 +48,7 @@ impl TaskRunner for AgentTool {
         }
     }
 
-    async fn run_all(&self, requests: Vec<TaskRequest>, context: ToolContext) -> ToolOutcome {
+    async fn run_all(&self, requests: Vec<AgentTask>, context: ToolContext) -> ToolOutcome {
         // Before any is started, so that a denied one stops the whole batch.
         for request in &requests {
             if let Err(reason) = self.judge(&request.agent, &context).await {
@@ -110,9 +110,9 @@ fn kinds(agents: &Agents) -> Vec<AgentKind> {
     agents.iter().map(kind).collect()
 }
 
-impl AgentTool {
+impl SessionAgentRunner {
     /// Returns whether the model does not wait for the agent, by its own wish or by the definition.
-    fn is_background(&self, request: &TaskRequest) -> bool {
+    fn is_background(&self, request: &AgentTask) -> bool {
         let definition = self.0.parts.definition(&request.agent);
         request.background || definition.is_ok_and(|definition| definition.background)
     }
@@ -191,14 +191,14 @@ impl AgentTool {
     }
 }
 
-fn agent_run(request: TaskRequest) -> AgentRun {
-    let TaskRequest { description, prompt, agent, model, isolation, background: _ } = request;
+fn agent_run(request: AgentTask) -> AgentRun {
+    let AgentTask { description, prompt, agent, model, isolation, background: _ } = request;
     AgentRun {
         label: description,
         work: AgentWork { agent, prompt, model, ..AgentWork::default() },
         isolation: isolation.map(|isolation| match isolation {
-            TaskIsolation::None => Isolation::None,
-            TaskIsolation::Worktree => Isolation::Worktree,
+            AgentIsolation::None => Isolation::None,
+            AgentIsolation::Worktree => Isolation::Worktree,
         }),
         own_process: None,
     }

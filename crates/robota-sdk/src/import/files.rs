@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use super::Agent;
+use super::ImportSource;
 use super::lines::text;
 
 /// How deep folders are searched: Codex has year, month and day.
@@ -21,15 +21,15 @@ const HEAD_BYTES: u64 = 64 * 1024;
 /// Refers to a session file of another agent.
 ///
 /// ```
-/// use robota_sdk::import::FoundFile;
+/// use robota_sdk::import::SessionFile;
 ///
-/// fn newest(files: &[FoundFile]) -> Option<&FoundFile> {
+/// fn newest(files: &[SessionFile]) -> Option<&SessionFile> {
 ///     files.iter().max_by_key(|file| file.modified)
 /// }
 /// # let _ = newest;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundFile {
+pub struct SessionFile {
     /// The path, below the folder that was searched.
     pub path: PathBuf,
     /// When it was changed last.
@@ -41,14 +41,14 @@ pub struct FoundFile {
 /// Finds the session files of an agent below its folder (`~/.claude/projects` or
 /// `~/.codex/sessions`), newest first. Links are not followed.
 #[must_use]
-pub fn find_files(agent: Agent, folder: &Path) -> Vec<FoundFile> {
+pub fn find_files(agent: ImportSource, folder: &Path) -> Vec<SessionFile> {
     let mut files = Vec::new();
     search(agent, folder, 0, &mut files);
     files.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path)));
     files
 }
 
-fn search(agent: Agent, folder: &Path, depth: usize, files: &mut Vec<FoundFile>) {
+fn search(agent: ImportSource, folder: &Path, depth: usize, files: &mut Vec<SessionFile>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.filter_map(Result::ok) {
         if files.len() >= MAX_FILES {
@@ -60,7 +60,7 @@ fn search(agent: Agent, folder: &Path, depth: usize, files: &mut Vec<FoundFile>)
             continue;
         };
         // A session of Claude Code may have a folder of its own, with its subagents.
-        let is_subagents = agent == Agent::Claude && name == "subagents";
+        let is_subagents = agent == ImportSource::Claude && name == "subagents";
         if kind.is_dir() && depth < MAX_DEPTH && !is_subagents {
             search(agent, &entry.path(), depth + 1, files);
         } else if kind.is_file()
@@ -68,21 +68,21 @@ fn search(agent: Agent, folder: &Path, depth: usize, files: &mut Vec<FoundFile>)
             && let Ok(metadata) = entry.metadata()
         {
             let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-            files.push(FoundFile { path: entry.path(), modified, bytes: metadata.len() });
+            files.push(SessionFile { path: entry.path(), modified, bytes: metadata.len() });
         }
     }
 }
 
-fn is_session(agent: Agent, name: &str) -> bool {
+fn is_session(agent: ImportSource, name: &str) -> bool {
     let Some(stem) = name.strip_suffix(".jsonl") else { return false };
     match agent {
         // Older versions wrote subagents beside the sessions, as `agent-*.jsonl`.
-        Agent::Claude => !stem.starts_with("agent-"),
-        Agent::Codex => stem.starts_with("rollout-"),
+        ImportSource::Claude => !stem.starts_with("agent-"),
+        ImportSource::Codex => stem.starts_with("rollout-"),
     }
 }
 
-impl FoundFile {
+impl SessionFile {
     /// Returns the working folder of the session, from the first lines of its file.
     #[must_use]
     pub fn cwd(&self) -> Option<String> {

@@ -7,7 +7,7 @@ use robota_core::state::State;
 use robota_session::replay::{Destination, Imported, Record};
 use serde_json::Value;
 
-use super::{Agent, ForeignSession, read};
+use super::{ForeignSession, ImportSource, read};
 
 /// A session that was read and imported.
 pub(super) struct Done {
@@ -21,7 +21,7 @@ pub(super) fn jsonl(lines: &[Value]) -> Vec<u8> {
     lines.iter().map(|line| format!("{line}\n")).collect::<String>().into_bytes()
 }
 
-pub(super) fn import(agent: Agent, bytes: &[u8]) -> Done {
+pub(super) fn import(agent: ImportSource, bytes: &[u8]) -> Done {
     let session = read(agent, bytes, "fallback").unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
@@ -102,13 +102,13 @@ fn files_are_found_newest_first_without_links_and_subagents() {
     write("-app/notes.txt", "");
     #[cfg(unix)]
     std::os::unix::fs::symlink(dir.path(), dir.path().join("loop")).unwrap();
-    let found = super::find_files(Agent::Claude, dir.path());
+    let found = super::find_files(ImportSource::Claude, dir.path());
     assert_eq!(found.iter().map(|file| &file.path).collect::<Vec<_>>(), [&own]);
     assert_eq!((found[0].cwd().as_deref(), found[0].bytes), (Some("/app"), 19));
     let rollout =
         write("2026/01/02/rollout-x.jsonl", r#"{"type":"session_meta","payload":{"cwd":"/b"}}"#);
-    let found = super::find_files(Agent::Codex, dir.path());
+    let found = super::find_files(ImportSource::Codex, dir.path());
     assert_eq!(found.iter().map(|file| &file.path).collect::<Vec<_>>(), [&rollout]);
     assert_eq!(found[0].cwd().as_deref(), Some("/b"));
-    assert!(super::find_files(Agent::Codex, &dir.path().join("none")).is_empty());
+    assert!(super::find_files(ImportSource::Codex, &dir.path().join("none")).is_empty());
 }

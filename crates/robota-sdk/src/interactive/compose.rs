@@ -15,7 +15,7 @@ use robota_core::sandbox::SandboxLevel;
 use robota_core::tool::{Tool, ToolScope, ToolSpec};
 use robota_core::turn::AtLimit;
 use robota_exec::{SessionVariables, Supervisor};
-use robota_mcp::client::{Elicitor, McpOptions};
+use robota_mcp::client::{Elicitor, McpClientOptions};
 use robota_policy::Policy;
 use robota_runtime::SessionSchedules as _;
 use robota_session::{Approvals, EarlyLoad, PolicyGate, Resume, Session, SessionBuilder, StartAt};
@@ -99,7 +99,7 @@ impl InteractiveSessionBuilder {
         let limits = self.budget.or(Budget::of_settings(&project.settings.values));
         let budget = BudgetGuard::new(limits, self.on_notice.clone());
         let on_usage = count_hooks(&self.open, selected.id(), &budget);
-        let mcp_options = McpOptions {
+        let mcp_options = McpClientOptions {
             elicitor: self.elicitor(&project, selected.id()),
             sampler: Some(Arc::new(ModelSampler {
                 session: selected.id().clone(),
@@ -634,7 +634,7 @@ impl ToolChoice {
 }
 
 /// Returns the web search service: SearXNG at `SEARXNG_URL`, else Brave with `BRAVE_API_KEY`.
-fn searcher(environment: &robota_config::Environment) -> Option<Arc<dyn Searcher>> {
+fn searcher(environment: &robota_config::ProgramEnvironment) -> Option<Arc<dyn Searcher>> {
     let set = |name| environment.get(name).filter(|value| !value.is_empty());
     match (set("SEARXNG_URL"), set("BRAVE_API_KEY")) {
         // A server of one's own is preferred to a paid service.

@@ -1,6 +1,6 @@
 //! The event of a change of settings.
 
-use robota_config::{Layer, Places, Scope};
+use robota_config::{Layer, LayerScope, Places};
 use robota_core::hook::{ConfigSource, HookData};
 
 /// Returns the event of a change of the settings file of a layer.
@@ -22,8 +22,8 @@ use robota_core::hook::{ConfigSource, HookData};
 pub fn config_change(places: &Places, layer: Layer) -> HookData {
     let source = match (layer, layer.scope()) {
         (Layer::ProjectRobotaLocal | Layer::ProjectClaudeLocal, _) => ConfigSource::LocalSettings,
-        (_, Scope::Project) => ConfigSource::ProjectSettings,
-        (_, Scope::User) => ConfigSource::UserSettings,
+        (_, LayerScope::Project) => ConfigSource::ProjectSettings,
+        (_, LayerScope::User) => ConfigSource::UserSettings,
     };
     let file_path = places.file(layer).map(|file| file.display().to_string());
     HookData::ConfigChange { source, file_path }

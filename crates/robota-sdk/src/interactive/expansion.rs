@@ -1,6 +1,6 @@
 //! The hooks about commands that become prompts: skills, and prompts of MCP servers.
 
-use robota_config::{Layer, Scope};
+use robota_config::{Layer, LayerScope};
 use robota_core::hook::{ExpansionType, HookData, HookEvent};
 use robota_core::message::Block;
 
@@ -50,8 +50,8 @@ impl InteractiveSession {
         let layer = self.0.skills.as_ref()?.layer(name)?;
         Some(match (layer, layer.scope()) {
             (Layer::BuiltIn, _) => "bundled",
-            (_, Scope::User) => "userSettings",
-            (_, Scope::Project) => "projectSettings",
+            (_, LayerScope::User) => "userSettings",
+            (_, LayerScope::Project) => "projectSettings",
         })
     }
 }

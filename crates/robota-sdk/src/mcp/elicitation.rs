@@ -86,7 +86,7 @@ impl QuestionElicitor {
 
 /// Returns the question for a field.
 fn question(intro: &str, field: &FormField, problem: &str) -> UserQuestion {
-    let titles = |choices: &[robota_mcp::client::Choice]| {
+    let titles = |choices: &[robota_mcp::client::FormChoice]| {
         choices.iter().map(|choice| AnswerOption::Label(choice.title.clone())).collect()
     };
     let (options, multi_select) = match &field.kind {

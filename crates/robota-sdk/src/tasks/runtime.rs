@@ -9,11 +9,12 @@ use robota_runtime::{
     AgentRunners, FileLogs, InProcessAgents, ProcessAgents, ProcessTasks, TaskManager,
     TaskManagerOptions, TaskRunner, WorktreeAgents, Worktrees,
 };
-use robota_tools::Task;
+use robota_tools::AgentTool;
 
 use super::{NewManagers, log_folder};
 use crate::agents::{
-    AgentParts, AgentRuns, AgentTool, SessionAgentProcesses, SessionAgents, SettingsAgentHooks,
+    AgentParts, AgentRuns, SessionAgentProcesses, SessionAgentRunner, SessionAgents,
+    SettingsAgentHooks,
 };
 use crate::settings_hooks::HookFiles;
 
@@ -74,6 +75,6 @@ impl SessionRuntime {
     /// Returns the tool with which the model starts agents.
     pub(crate) fn agent_tool(&self, manager: TaskManager) -> Arc<dyn Tool> {
         let runs = AgentRuns { parts: self.parts.clone(), manager };
-        Arc::new(Task::new(Arc::new(AgentTool(runs))))
+        Arc::new(AgentTool::new(Arc::new(SessionAgentRunner(runs))))
     }
 }

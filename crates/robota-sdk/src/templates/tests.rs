@@ -4,7 +4,7 @@ use robota_core::journal::MemoryStore;
 use robota_core::permission::Class;
 use robota_core::scripted::{Script, ScriptedProvider};
 use robota_core::tool::{ToolContext, ToolOutcome, ToolSpec};
-use robota_runtime::{AgentOptions, Pool};
+use robota_runtime::{Pool, PoolAgentOptions};
 use robota_session::Session;
 use serde_json::{Value, json};
 
@@ -61,7 +61,7 @@ async fn kode_09_an_agent_file_is_a_template() {
     let pool = pool.start();
     for name in ["lead", "dev", "qa"] {
         let id = format!("agent:{name}/session:1");
-        let agent = pool.create(id.as_str(), name, AgentOptions::default()).await.unwrap();
+        let agent = pool.create(id.as_str(), name, PoolAgentOptions::default()).await.unwrap();
         assert_eq!(agent.run("Hi").await.unwrap(), "Hello.");
     }
     let requests = model.requests();

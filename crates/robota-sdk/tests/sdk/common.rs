@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use robota_config::Environment;
+use robota_config::ProgramEnvironment;
 use robota_core::journal::{JournalStore, MemoryStore};
 use robota_core::permission::Mode;
 use robota_core::scripted::{Script, ScriptedProvider};
@@ -49,7 +49,7 @@ impl Scene {
         let folder = self.path().join("project");
         std::fs::create_dir_all(&folder).unwrap();
         let home = home.display().to_string();
-        let environment = Environment::from_iter([("HOME".to_owned(), home)]);
+        let environment = ProgramEnvironment::from_iter([("HOME".to_owned(), home)]);
         Project::load(ProjectOptions {
             cwd: Some(folder),
             environment: Some(environment),

@@ -56,7 +56,7 @@ async fn sdk_07_a_session_that_ended_takes_no_prompt_and_says_why_it_ended() {
 async fn sess_18_sessions_without_a_project_are_in_the_home_folder() {
     let home = tempfile::tempdir().unwrap();
     let variables = [("HOME".to_owned(), home.path().display().to_string())];
-    let environment = robota_config::Environment::from_iter(variables);
+    let environment = robota_config::ProgramEnvironment::from_iter(variables);
     let open = || {
         let level = robota_store::DurabilityLevel::default();
         std::sync::Arc::new(robota_sdk::store::of_user(&environment, level).unwrap())
@@ -74,7 +74,7 @@ async fn sess_18_sessions_without_a_project_are_in_the_home_folder() {
         builder.resume(open(), &"s".into(), robota_session::Resume::default()).await.unwrap();
     assert_eq!(again.context().messages().await.unwrap().len(), 2);
     let level = robota_store::DurabilityLevel::default();
-    let error = robota_sdk::store::of_user(&robota_config::Environment::default(), level);
+    let error = robota_sdk::store::of_user(&robota_config::ProgramEnvironment::default(), level);
     assert!(error.unwrap_err().to_string().contains("home folder"));
 }
 

@@ -9,7 +9,7 @@ use robota_sdk::{
     InteractiveEvent, InteractiveSession, Isolation, TaskEvent, TaskManagerError,
 };
 use robota_session::StartAt;
-use robota_tools::{AgentKind, TaskRequest, TaskRunner};
+use robota_tools::{AgentKind, AgentRunner, AgentTask};
 
 use crate::common::Scene;
 
@@ -250,16 +250,16 @@ async fn run_03_an_agent_reports_its_text_and_its_calls_as_it_works() {
 struct Echo;
 
 #[async_trait::async_trait]
-impl TaskRunner for Echo {
+impl AgentRunner for Echo {
     fn kinds(&self) -> Vec<AgentKind> {
         vec![AgentKind { name: "dev".to_owned(), when: "Builds.".to_owned() }]
     }
 
-    async fn run(&self, request: TaskRequest, _context: ToolContext) -> ToolOutcome {
+    async fn run(&self, request: AgentTask, _context: ToolContext) -> ToolOutcome {
         ToolOutcome::ok(format!("{} did: {}", request.agent, request.prompt))
     }
 
-    async fn run_all(&self, requests: Vec<TaskRequest>, _context: ToolContext) -> ToolOutcome {
+    async fn run_all(&self, requests: Vec<AgentTask>, _context: ToolContext) -> ToolOutcome {
         ToolOutcome::ok(format!("{} tasks", requests.len()))
     }
 }

@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, watch};
 
-use super::McpOptions;
+use super::McpServerOptions;
 use super::approval::{Decider, Questions, Waiter};
 use prompts::Prompts;
 
@@ -45,7 +45,7 @@ const MAX_SESSIONS: usize = 16;
 /// The tools that start and control agents for hosts.
 pub(super) struct AgentTools {
     sessions: Arc<dyn SessionHost>,
-    options: McpOptions,
+    options: McpServerOptions,
     open: Mutex<HashMap<String, Arc<Agent>>>,
     /// A permit for each session. A start takes it before the session opens, so that starts at the
     /// same time cannot exceed the limit together.
@@ -174,7 +174,11 @@ struct CancelInput {
 }
 
 impl AgentTools {
-    pub(super) fn new(sessions: Arc<dyn SessionHost>, options: McpOptions, root: PathBuf) -> Self {
+    pub(super) fn new(
+        sessions: Arc<dyn SessionHost>,
+        options: McpServerOptions,
+        root: PathBuf,
+    ) -> Self {
         let changed = broadcast::channel(resources::KEPT_CHANGES).0;
         let free = Arc::new(Semaphore::new(MAX_SESSIONS));
         Self { sessions, options, open: Mutex::default(), free, root, changed }

@@ -25,7 +25,7 @@ use serde_json::Value;
 use tokio::sync::MutexGuard;
 use tokio::time::{Instant, Interval};
 
-use super::McpOptions;
+use super::McpServerOptions;
 use super::approval::{Decider, Questions, Waiter};
 
 /// Tools that make no sense without a conversation.
@@ -59,7 +59,7 @@ pub(super) struct ToolSession {
 impl ToolSession {
     pub(super) async fn open(
         sessions: &dyn SessionHost,
-        options: &McpOptions,
+        options: &McpServerOptions,
     ) -> Result<Self, HostError> {
         let calls = Arc::new(HostCalls::default());
         let provider: Arc<dyn Provider> = calls.clone();

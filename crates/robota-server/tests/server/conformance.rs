@@ -7,7 +7,7 @@ use std::sync::Arc;
 use robota_core::ids::RandomIds;
 use robota_mcp::server::Served;
 use robota_sdk::Transport as _;
-use robota_server::mcp::{McpOptions, McpServer, McpTransport};
+use robota_server::mcp::{McpServer, McpServerOptions, McpTransport};
 use robota_testkit::{Packages, Part, requires};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
@@ -35,7 +35,7 @@ async fn sdk_08_mcp_the_conformance_suite_passes_except_for_the_listed_scenarios
         ids: Arc::new(RandomIds),
     };
     let options =
-        McpOptions { version: "1", cwd: None, tools: None, agent: true, host_decides: false };
+        McpServerOptions { version: "1", cwd: None, tools: None, agent: true, host_decides: false };
     let host = Arc::new(TestHost::default());
     let own = Served { tools: host.clone(), resources: Some(host.clone()), prompts: Some(host) };
     let mut server = McpServer::new(transport, options).offer(own);

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use robota_config::Environment;
+use robota_config::ProgramEnvironment;
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalStore, MemoryStore, SessionFilter, SessionHead};
 use robota_core::permission::Mode;
@@ -50,7 +50,7 @@ impl SessionHost for TestSessions {
         let home = self.folder.path().display().to_string();
         let project = Project::load(ProjectOptions {
             cwd: Some(self.folder.path().to_owned()),
-            environment: Some(Environment::from_iter([("HOME".to_owned(), home)])),
+            environment: Some(ProgramEnvironment::from_iter([("HOME".to_owned(), home)])),
             mode: request.mode,
             ..ProjectOptions::default()
         })?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use robota_sdk::Transport as _;
-use robota_server::mcp::{McpOptions, McpServer, McpTransport};
+use robota_server::mcp::{McpServer, McpServerOptions, McpTransport};
 use serde_json::{Value, json};
 use tokio::io::{
     AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
@@ -54,8 +54,13 @@ impl Host {
         let (client, server) = tokio::io::duplex(1 << 20);
         let (input, output) = tokio::io::split(server);
         let transport = McpTransport::Streams { input: Box::new(input), output: Box::new(output) };
-        let options =
-            McpOptions { version: "1", cwd: None, tools: None, agent: true, host_decides: false };
+        let options = McpServerOptions {
+            version: "1",
+            cwd: None,
+            tools: None,
+            agent: true,
+            host_decides: false,
+        };
         let mut server = McpServer::new(transport, options);
         server.attach(sessions.clone());
         tokio::spawn(async move { server.start().await });

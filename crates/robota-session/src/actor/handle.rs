@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use robota_core::call::CallContext;
-use robota_core::close::{Choice, Closing};
+use robota_core::close::{CloseAs, Closing};
 use robota_core::compact::CompactionRequest;
 use robota_core::error::Diagnose as _;
 use robota_core::event::{
@@ -361,7 +361,7 @@ impl Actor {
 
     async fn recover(
         &mut self,
-        choices: std::collections::HashMap<CallId, Choice>,
+        choices: std::collections::HashMap<CallId, CloseAs>,
     ) -> Result<(), SessionError> {
         if !self.options.needs_recovery {
             return Ok(());

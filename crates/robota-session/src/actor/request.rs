@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use robota_core::close::Choice;
+use robota_core::close::CloseAs;
 use robota_core::event::{Closed, Cursor, Event};
 use robota_core::ids::{CallId, Ids, InputId};
 use robota_core::message::Block;
@@ -88,7 +88,7 @@ pub(crate) enum Request {
     /// Answer as soon as nothing runs; no input is delivered until the other end is dropped.
     Pause { reply: Reply<oneshot::Sender<()>> },
     /// Close what a crash left open, as the caller chose.
-    Recover { choices: HashMap<CallId, Choice>, reply: Reply<()> },
+    Recover { choices: HashMap<CallId, CloseAs>, reply: Reply<()> },
     /// End the session; answers when the journal is released.
     Shutdown { end: Closed, reply: Reply<()> },
     /// End the session if nothing runs, waits or is unwritten; answers whether it ended.

@@ -6,7 +6,7 @@ use robota_core::event::{DecidedBy, TurnEnd};
 use robota_core::permission::Verdict;
 use robota_core::redact::Redactor;
 
-use super::transcript::{CallView, Entry, Step, Transcript, TurnView, cause};
+use super::transcript::{CallView, Transcript, TranscriptEntry, TranscriptStep, TurnView, cause};
 
 /// Longer results are cut, in characters; the journal has the whole text.
 const MAX_RESULT: usize = 2_000;
@@ -36,8 +36,8 @@ pub fn markdown(transcript: &Transcript, redactor: &Redactor) -> String {
     }
     for entry in &transcript.entries {
         match entry {
-            Entry::Turn(view) => turn(&mut text, view),
-            Entry::Note { text: note, .. } => line(&mut text, format_args!("\n*{note}*")),
+            TranscriptEntry::Turn(view) => turn(&mut text, view),
+            TranscriptEntry::Note { text: note, .. } => line(&mut text, format_args!("\n*{note}*")),
         }
     }
     redactor.text(&text).into_owned()
@@ -56,8 +56,8 @@ fn turn(text: &mut String, turn: &TurnView) {
     line(text, format_args!("\n## Turn {}", turn.number));
     for step in &turn.steps {
         match step {
-            Step::User { text: said } => line(text, format_args!("\n{}", quote(said))),
-            Step::Answer { text: said, interrupted_by } => {
+            TranscriptStep::User { text: said } => line(text, format_args!("\n{}", quote(said))),
+            TranscriptStep::Answer { text: said, interrupted_by } => {
                 if !said.trim().is_empty() {
                     line(text, format_args!("\n{}", said.trim_end()));
                 }
@@ -65,8 +65,8 @@ fn turn(text: &mut String, turn: &TurnView) {
                     line(text, format_args!("\n*interrupted {}*", cause(*by)));
                 }
             }
-            Step::Call(view) => call(text, view),
-            Step::Note { text: note } => line(text, format_args!("\n*{note}*")),
+            TranscriptStep::Call(view) => call(text, view),
+            TranscriptStep::Note { text: note } => line(text, format_args!("\n*{note}*")),
         }
     }
     match turn.end {

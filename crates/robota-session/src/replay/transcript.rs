@@ -8,7 +8,7 @@ use robota_core::event::{Cursor, DecidedBy, DidRun, Envelope, Event, TurnEnd};
 use robota_core::ids::{CallId, SessionId, TurnId};
 use robota_core::message::{Cause, Message, MessageState, ToolInput, ToolUse};
 use robota_core::permission::{Mode, Verdict};
-use robota_core::state::Origin;
+use robota_core::state::ForkOrigin;
 use robota_core::tool::ToolOutcome;
 use robota_core::usage::Usage;
 use serde::Serialize;
@@ -24,7 +24,7 @@ pub struct Transcript {
     /// The working directory; `None` if the session has none.
     pub cwd: Option<String>,
     /// The session and point it was forked from.
-    pub parent: Option<Origin>,
+    pub parent: Option<ForkOrigin>,
     /// When the session was created; `None` without events.
     pub created: Option<Timestamp>,
     /// When the last event happened.
@@ -44,13 +44,13 @@ pub struct Transcript {
     /// The tokens that all model calls used.
     pub usage: Usage,
     /// Turns and notes, in order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<TranscriptEntry>,
 }
 
 /// Holds one entry of a transcript, in the order of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Entry {
+pub enum TranscriptEntry {
     /// A turn with its steps.
     Turn(TurnView),
     /// A note about something between turns.
@@ -74,7 +74,7 @@ pub struct TurnView {
     /// When it finished; none if it has no end.
     pub finished: Option<Timestamp>,
     /// What happened in it, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<TranscriptStep>,
     /// How it ended; none if it has no end.
     pub end: Option<TurnEnd>,
     /// The message of the failure, if it failed.
@@ -88,7 +88,7 @@ pub struct TurnView {
 /// Holds one step of a turn, in the order of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "step", rename_all = "snake_case")]
-pub enum Step {
+pub enum TranscriptStep {
     /// A message of the user, or of a hook instead of the user.
     User {
         /// The text of the message, without images.
@@ -120,7 +120,7 @@ pub struct CallView {
     /// The arguments as the model wrote them; the raw text if they are not valid JSON.
     pub input: Value,
     /// Whether it may run, and who decided; none if it was not decided.
-    pub decision: Option<Decision>,
+    pub decision: Option<CallDecision>,
     /// Whether it ran; none if it has not ended.
     pub ran: Option<DidRun>,
     /// Whether the tool reported success; none if unknown.
@@ -138,7 +138,7 @@ pub struct CallView {
 
 /// Whether a call may run, and who decided.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Decision {
+pub struct CallDecision {
     /// Whether the call may run: allow or deny.
     pub verdict: Verdict,
     /// Who decided: the gate, a hook or the user.
@@ -235,12 +235,12 @@ impl TranscriptBuilder {
     fn note(&mut self, at: Timestamp, text: impl Into<String>) {
         let text = text.into();
         match &mut self.turn {
-            Some(turn) => turn.steps.push(Step::Note { text }),
-            None => self.transcript.entries.push(Entry::Note { at, text }),
+            Some(turn) => turn.steps.push(TranscriptStep::Note { text }),
+            None => self.transcript.entries.push(TranscriptEntry::Note { at, text }),
         }
     }
 
-    fn step(&mut self, step: Step) {
+    fn step(&mut self, step: TranscriptStep) {
         if let Some(turn) = &mut self.turn {
             turn.steps.push(step);
         }
@@ -265,7 +265,7 @@ impl TranscriptBuilder {
                     self.transcript.name = None;
                     self.transcript.created = Some(at);
                     self.note(at, format!("forked from {} at {}", parent.session, parent.at));
-                    let origin = Origin { session: parent.session.clone(), at: parent.at };
+                    let origin = ForkOrigin { session: parent.session.clone(), at: parent.at };
                     self.transcript.parent = Some(origin);
                 }
             }
@@ -276,7 +276,9 @@ impl TranscriptBuilder {
             Event::Renamed(data) => self.transcript.name = Some(data.name.clone()),
             Event::ModeChanged(data) => self.transcript.mode = data.mode,
             Event::TurnStarted(data) => self.begin_turn(envelope, &data.provider, &data.model),
-            Event::UserMessage(data) => self.step(Step::User { text: data.message.text() }),
+            Event::UserMessage(data) => {
+                self.step(TranscriptStep::User { text: data.message.text() });
+            }
             Event::AssistantMessage(data) => self.answer(&data.message),
             Event::TurnFinished(data) => {
                 if let Some(turn) = &mut self.turn {
@@ -317,7 +319,7 @@ impl TranscriptBuilder {
     fn end_turn(&mut self, at: Option<Timestamp>) {
         if let Some(mut turn) = self.turn.take() {
             turn.finished = at;
-            self.transcript.entries.push(Entry::Turn(turn));
+            self.transcript.entries.push(TranscriptEntry::Turn(turn));
         }
     }
 
@@ -329,13 +331,13 @@ impl TranscriptBuilder {
         };
         let text = message.text();
         if !text.trim().is_empty() || interrupted_by.is_some() {
-            self.step(Step::Answer { text, interrupted_by });
+            self.step(TranscriptStep::Answer { text, interrupted_by });
         }
         for call in message.tool_uses() {
             // A call is announced while the answer streams, before the message that contains it.
             let view = self.calls.entry(call.call.clone()).or_insert_with(|| CallView::new(call));
             let view = view.clone();
-            self.step(Step::Call(Box::new(view)));
+            self.step(TranscriptStep::Call(Box::new(view)));
         }
     }
 
@@ -359,7 +361,7 @@ impl TranscriptBuilder {
             }
             Event::PermissionDecided(data) => {
                 if let Some(call) = self.calls.get_mut(&data.call) {
-                    call.decision = Some(Decision {
+                    call.decision = Some(CallDecision {
                         verdict: data.verdict,
                         by: data.by,
                         reason: data.reason.clone(),
@@ -390,9 +392,9 @@ impl TranscriptBuilder {
         self.end_turn(None);
         // The outcome of a call comes after the step that shows it.
         for entry in &mut self.transcript.entries {
-            let Entry::Turn(turn) = entry else { continue };
+            let TranscriptEntry::Turn(turn) = entry else { continue };
             for step in &mut turn.steps {
-                if let Step::Call(view) = step
+                if let TranscriptStep::Call(view) = step
                     && let Some(known) = self.calls.get(&view.call)
                 {
                     **view = known.clone();

@@ -22,7 +22,7 @@ pub use record::record;
 /// How serious a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Severity {
+pub enum FindingSeverity {
     /// Something is missing that nothing needs, or is repaired automatically.
     Warning,
     /// Something is wrong, and nothing repairs it.
@@ -33,7 +33,7 @@ pub enum Severity {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// How serious it is.
-    pub severity: Severity,
+    pub severity: FindingSeverity,
     /// A stable code, such as `BLOB_MISSING`.
     pub code: &'static str,
     /// Where it is: an event's cursor, a line, a file.
@@ -44,7 +44,7 @@ pub struct Finding {
 
 /// What a validation found.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Report {
+pub struct ValidationReport {
     /// What was validated: `journal`, `log` or `record`.
     pub format: &'static str,
     /// The number of events of a journal, or of lines of a log.
@@ -63,7 +63,7 @@ pub struct Report {
     pub findings: Vec<Finding>,
 }
 
-impl Report {
+impl ValidationReport {
     fn new(format: &'static str) -> Self {
         Self { format, ..Self::default() }
     }
@@ -71,26 +71,32 @@ impl Report {
     /// Returns whether there is no error.
     #[must_use]
     pub fn ok(&self) -> bool {
-        self.count(Severity::Error) == 0
+        self.count(FindingSeverity::Error) == 0
     }
 
     /// Returns the number of findings with that severity.
     #[must_use]
-    pub fn count(&self, severity: Severity) -> usize {
+    pub fn count(&self, severity: FindingSeverity) -> usize {
         self.findings.iter().filter(|finding| finding.severity == severity).count()
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "callers pass a cursor or a text")]
     fn error(&mut self, code: &'static str, at: impl ToString, message: impl Into<String>) {
-        self.find(Severity::Error, code, &at, message.into());
+        self.find(FindingSeverity::Error, code, &at, message.into());
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "callers pass a cursor or a text")]
     fn warning(&mut self, code: &'static str, at: impl ToString, message: impl Into<String>) {
-        self.find(Severity::Warning, code, &at, message.into());
+        self.find(FindingSeverity::Warning, code, &at, message.into());
     }
 
-    fn find(&mut self, severity: Severity, code: &'static str, at: &dyn ToString, message: String) {
+    fn find(
+        &mut self,
+        severity: FindingSeverity,
+        code: &'static str,
+        at: &dyn ToString,
+        message: String,
+    ) {
         self.findings.push(Finding { severity, code, at: at.to_string(), message });
     }
 }
@@ -107,7 +113,7 @@ const PAGE: usize = 4096;
 pub async fn session(
     store: &dyn JournalStore,
     session: &SessionId,
-) -> Result<Report, JournalError> {
+) -> Result<ValidationReport, JournalError> {
     let mut check = JournalCheck::new(Some(session.clone()));
     let mut after = 0;
     loop {
@@ -139,7 +145,7 @@ pub async fn stored(
     store: &dyn JournalStore,
     session: &SessionId,
     check: JournalCheck,
-) -> Result<Report, JournalError> {
+) -> Result<ValidationReport, JournalError> {
     let (mut report, blobs) = check.finish();
     let stored_blobs = store.blobs(session);
     for (blob, at) in blobs {
@@ -158,7 +164,7 @@ pub async fn stored(
 }
 
 /// Checks that a blob matches its reference.
-pub fn blob_fits(report: &mut Report, blob: &BlobRef, at: &str, bytes: Option<&[u8]>) {
+pub fn blob_fits(report: &mut ValidationReport, blob: &BlobRef, at: &str, bytes: Option<&[u8]>) {
     let short = blob.sha256.get(..12).unwrap_or(&blob.sha256);
     match bytes {
         None => report.error("BLOB_MISSING", at, format!("the blob {short}… is missing")),

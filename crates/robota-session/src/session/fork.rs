@@ -5,7 +5,7 @@ use std::sync::Arc;
 use robota_core::event::{Forked, LabelSet};
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalStore;
-use robota_core::state::{Origin, State};
+use robota_core::state::{ForkOrigin, State};
 use tokio::task::JoinSet;
 
 use super::Session;
@@ -106,8 +106,11 @@ impl ForkState {
 }
 
 /// Returns the sessions a fork came from, nearest first.
-pub(super) async fn lineage(store: &dyn JournalStore, parent: Option<Origin>) -> Vec<Origin> {
-    let mut lineage: Vec<Origin> = Vec::new();
+pub(super) async fn lineage(
+    store: &dyn JournalStore,
+    parent: Option<ForkOrigin>,
+) -> Vec<ForkOrigin> {
+    let mut lineage: Vec<ForkOrigin> = Vec::new();
     let mut next = parent;
     while let Some(origin) = next.take() {
         let known = lineage.iter().any(|older| older.session == origin.session);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use robota_core::close::{Choice, OpenOperation, open_operations};
+use robota_core::close::{CloseAs, OpenOperation, open_operations};
 use robota_core::ids::CallId;
 
 use super::Session;
@@ -30,7 +30,7 @@ impl Recovery {
     ///
     /// # Errors
     /// If the journal cannot be written.
-    pub async fn recover(&self, choices: HashMap<CallId, Choice>) -> Result<(), SessionError> {
+    pub async fn recover(&self, choices: HashMap<CallId, CloseAs>) -> Result<(), SessionError> {
         self.0.ask(|reply| Request::Recover { choices, reply }).await
     }
 

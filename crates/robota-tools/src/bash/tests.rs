@@ -302,8 +302,8 @@ async fn output_is_streamed_while_the_command_runs() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_call_that_may_only_read_runs_in_the_read_only_fence() {
-    use robota_exec::sandbox::Support;
-    let support = Support::of_kernel();
+    use robota_exec::sandbox::SandboxSupport;
+    let support = SandboxSupport::of_kernel();
     let present = (support.landlock > 0 && support.seccomp).then_some(());
     if robota_testkit::requires(robota_testkit::Part::Landlock, present).is_none() {
         return;

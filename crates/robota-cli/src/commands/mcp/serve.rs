@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use robota_core::ids::{Ids as _, RandomIds};
 use robota_sdk::Transport as _;
-use robota_server::mcp::{McpOptions, McpServer, McpTransport};
+use robota_server::mcp::{McpServer, McpServerOptions, McpTransport};
 
 use crate::args::McpServeArgs;
 use crate::hosted::ProgramSessions;
@@ -20,14 +20,14 @@ const MIN_TOKEN: usize = 16;
 /// Serves until the host closes the connection, or a signal arrives.
 pub(crate) async fn run(args: McpServeArgs) -> anyhow::Result<Exit> {
     let cancel = signals::cancel_on_interrupt()?;
-    let telemetry = Telemetry::start(&robota_config::Environment::of_process());
+    let telemetry = Telemetry::start(&robota_config::ProgramEnvironment::of_process());
     let cwd = robota_sdk::working_directory(args.serve.settings.cwd.as_deref())?;
     debug::start(args.serve.debug_log(), &cwd, &telemetry)?;
     let transport = match args.http {
         None => McpTransport::Stdio,
         Some(address) => listen(address, &args)?,
     };
-    let options = McpOptions {
+    let options = McpServerOptions {
         version: env!("CARGO_PKG_VERSION"),
         cwd: Some(cwd),
         tools: args.tools.as_deref().map(tool_names),

@@ -1,7 +1,7 @@
 //! `robota plugin update`: shows how the newest version of a plugin differs, and installs it.
 
 use robota_config::plugins::{
-    Plugin, PluginManifest, PluginOrigin, PluginSource, PluginState, Plugins,
+    InstalledPlugin, PluginManifest, PluginOrigin, PluginSource, PluginState, Plugins,
 };
 
 use super::source::{Found, Sources};
@@ -42,7 +42,7 @@ pub(super) async fn run(
 /// Finds the newest version where the plugin came from.
 async fn newest(
     sources: &Sources<'_>,
-    plugin: &Plugin,
+    plugin: &InstalledPlugin,
     wanted: Option<String>,
 ) -> anyhow::Result<Found> {
     let name = &plugin.manifest.name;
@@ -62,7 +62,12 @@ async fn newest(
 }
 
 /// Shows the differences of one plugin, and installs the new version.
-fn one(plugins: &mut Plugins, plugin: &Plugin, found: &Found, yes: bool) -> anyhow::Result<()> {
+fn one(
+    plugins: &mut Plugins,
+    plugin: &InstalledPlugin,
+    found: &Found,
+    yes: bool,
+) -> anyhow::Result<()> {
     let name = &plugin.manifest.name;
     let changes = plugins.changes(name, found.folder())?;
     if changes.is_empty() {
@@ -99,7 +104,7 @@ fn one(plugins: &mut Plugins, plugin: &Plugin, found: &Found, yes: bool) -> anyh
 }
 
 /// Shows what the new version does and the installed one does not.
-fn show_new_requests(plugin: &Plugin, found: &Found) -> anyhow::Result<()> {
+fn show_new_requests(plugin: &InstalledPlugin, found: &Found) -> anyhow::Result<()> {
     let manifest = PluginManifest::read(found.folder()).map_err(anyhow::Error::msg)?;
     let manifest = PluginManifest { name: plugin.manifest.name.clone(), ..manifest };
     let mut new = plugin.clone();
@@ -112,7 +117,7 @@ fn show_new_requests(plugin: &Plugin, found: &Found) -> anyhow::Result<()> {
 }
 
 /// Returns what a plugin does, without the folder in which this version of it is.
-fn relative_requests(plugin: &Plugin) -> Vec<String> {
+fn relative_requests(plugin: &InstalledPlugin) -> Vec<String> {
     let root = plugin.root.display().to_string();
     let relative = |request: &String| request.replace(&root, "${CLAUDE_PLUGIN_ROOT}");
     plugin.requests().iter().map(relative).collect()

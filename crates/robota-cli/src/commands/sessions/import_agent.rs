@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use robota_core::ids::{RandomIds, SessionId};
-use robota_sdk::import::{Agent, FoundFile, ImportReport, find_files, read};
+use robota_sdk::import::{ImportReport, ImportSource, SessionFile, find_files, read};
 use robota_session::replay::{Destination, Imported};
 use serde_json::json;
 
@@ -15,7 +15,7 @@ use crate::{Exit, Usage, output};
 /// How many sessions are listed.
 const MAX_LISTED: usize = 50;
 
-impl From<ForeignAgent> for Agent {
+impl From<ForeignAgent> for ImportSource {
     fn from(agent: ForeignAgent) -> Self {
         match agent {
             ForeignAgent::Claude => Self::Claude,
@@ -31,7 +31,7 @@ pub(super) async fn run(
     source: &str,
     id: Option<&SessionId>,
 ) -> anyhow::Result<Imported> {
-    let agent = Agent::from(agent);
+    let agent = ImportSource::from(agent);
     let path = find(context, agent, source)?;
     let stem = path.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
     let session = read(agent, &files::read_file(&path)?, &stem)
@@ -46,7 +46,7 @@ pub(super) async fn run(
 
 /// Lists the sessions of the agent, most recent first.
 pub(super) fn list(context: &Context, agent: ForeignAgent, json: bool) -> anyhow::Result<Exit> {
-    let agent = Agent::from(agent);
+    let agent = ImportSource::from(agent);
     let found = found(context, agent)?;
     let shown = found.iter().take(MAX_LISTED);
     if json {
@@ -76,16 +76,16 @@ pub(super) fn list(context: &Context, agent: ForeignAgent, json: bool) -> anyhow
     Ok(Exit::Ok)
 }
 
-fn changed(file: &FoundFile) -> Timestamp {
+fn changed(file: &SessionFile) -> Timestamp {
     Timestamp::try_from(file.modified).unwrap_or_default()
 }
 
 /// Returns the file that the user means: a path, or a part of the name of one file of the agent.
-fn find(context: &Context, agent: Agent, source: &str) -> anyhow::Result<PathBuf> {
+fn find(context: &Context, agent: ImportSource, source: &str) -> anyhow::Result<PathBuf> {
     if Path::new(source).exists() {
         return Ok(PathBuf::from(source));
     }
-    let named = |file: &FoundFile| {
+    let named = |file: &SessionFile| {
         file.path.file_name().is_some_and(|name| name.to_string_lossy().contains(source))
     };
     let mut found = found(context, agent)?.into_iter().filter(named);
@@ -106,15 +106,15 @@ fn find(context: &Context, agent: Agent, source: &str) -> anyhow::Result<PathBuf
     }
 }
 
-fn found(context: &Context, agent: Agent) -> anyhow::Result<Vec<FoundFile>> {
+fn found(context: &Context, agent: ImportSource) -> anyhow::Result<Vec<SessionFile>> {
     let places = &context.setup.places;
     let home = |name: &str| places.home.as_ref().map(|home| home.join(name));
     let folder = match agent {
-        Agent::Claude => {
+        ImportSource::Claude => {
             let own = places.claude_dir.clone().or_else(|| home(".claude"));
             own.map(|folder| folder.join("projects"))
         }
-        Agent::Codex => {
+        ImportSource::Codex => {
             let own = context.setup.environment.get("CODEX_HOME").filter(|path| !path.is_empty());
             let own = own.map(PathBuf::from).or_else(|| home(".codex"));
             own.map(|folder| folder.join("sessions"))

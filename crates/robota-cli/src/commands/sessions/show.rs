@@ -6,7 +6,9 @@ use robota_core::journal::read_all;
 use robota_core::permission::Verdict;
 use robota_core::usage::Usage;
 use robota_sdk::find_session;
-use robota_session::replay::{CallView, Entry, Step, Transcript, TurnView, transcript};
+use robota_session::replay::{
+    CallView, Transcript, TranscriptEntry, TranscriptStep, TurnView, transcript,
+};
 use serde_json::{Value, json};
 
 use super::args::ShowArgs;
@@ -50,8 +52,8 @@ fn report(transcript: &Transcript) -> String {
     for entry in &transcript.entries {
         lines.push(String::new());
         match entry {
-            Entry::Turn(view) => turn(transcript, view, &mut lines),
-            Entry::Note { at, text: note } => {
+            TranscriptEntry::Turn(view) => turn(transcript, view, &mut lines),
+            TranscriptEntry::Note { at, text: note } => {
                 lines.push(format!("{} · {}", time::second(*at), text::short(note, 160)));
             }
         }
@@ -95,11 +97,11 @@ fn head(transcript: &Transcript) -> Vec<String> {
 /// relative to the session's folder.
 fn changed(transcript: &Transcript) -> Vec<String> {
     let turns = transcript.entries.iter().filter_map(|entry| match entry {
-        Entry::Turn(turn) => Some(turn),
-        Entry::Note { .. } => None,
+        TranscriptEntry::Turn(turn) => Some(turn),
+        TranscriptEntry::Note { .. } => None,
     });
     let calls = turns.flat_map(|turn| &turn.steps).filter_map(|step| match step {
-        Step::Call(call) if call.ok == Some(true) => Some(call),
+        TranscriptStep::Call(call) if call.ok == Some(true) => Some(call),
         _ => None,
     });
     let mut files: Vec<String> = Vec::new();
@@ -138,8 +140,8 @@ fn turn(transcript: &Transcript, turn: &TurnView, lines: &mut Vec<String>) {
     lines.push(facts.join(" · "));
     for step in &turn.steps {
         match step {
-            Step::User { text: prompt } => lines.push(text::indent(prompt, "  › ")),
-            Step::Answer { text: answer, interrupted_by } => {
+            TranscriptStep::User { text: prompt } => lines.push(text::indent(prompt, "  › ")),
+            TranscriptStep::Answer { text: answer, interrupted_by } => {
                 if !answer.trim().is_empty() {
                     lines.push(text::indent(answer, "  "));
                 }
@@ -147,8 +149,10 @@ fn turn(transcript: &Transcript, turn: &TurnView, lines: &mut Vec<String>) {
                     lines.push("  … interrupted".to_owned());
                 }
             }
-            Step::Call(view) => lines.push(format!("  {}", call(transcript, view))),
-            Step::Note { text: note } => lines.push(format!("  · {}", text::short(note, 160))),
+            TranscriptStep::Call(view) => lines.push(format!("  {}", call(transcript, view))),
+            TranscriptStep::Note { text: note } => {
+                lines.push(format!("  · {}", text::short(note, 160)));
+            }
         }
     }
     match turn.end {

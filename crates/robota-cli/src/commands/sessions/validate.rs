@@ -8,7 +8,9 @@ use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, SessionFilter};
 use robota_sdk::find_session;
 use robota_session::replay::Record;
-use robota_session::replay::validate::{self, Finding, JournalCheck, Report, Severity};
+use robota_session::replay::validate::{
+    self, Finding, FindingSeverity, JournalCheck, ValidationReport,
+};
 use robota_store::FileStore;
 use serde_json::{Value, json};
 
@@ -34,7 +36,8 @@ pub(super) async fn run(args: ValidateArgs) -> anyhow::Result<Exit> {
         };
         reports.push((source.clone(), report));
     }
-    let failed = |report: &Report| !report.ok() || (args.strict && !report.findings.is_empty());
+    let failed =
+        |report: &ValidationReport| !report.ok() || (args.strict && !report.findings.is_empty());
     let all_ok = !reports.iter().any(|(_, report)| failed(report));
     if args.store.json {
         let list: Vec<Value> = reports
@@ -54,7 +57,7 @@ pub(super) async fn run(args: ValidateArgs) -> anyhow::Result<Exit> {
 
 /// Validates a session of the store. For a store of files it reads the bytes of the journal, so that
 /// it reports all damage; the store itself stops at the first.
-async fn session(context: &Context, session: &SessionId) -> anyhow::Result<Report> {
+async fn session(context: &Context, session: &SessionId) -> anyhow::Result<ValidationReport> {
     let store = &*context.store;
     let files = match context.sessions_folder() {
         Some(root) => FileStore::new(root).journal_files(session)?,
@@ -91,7 +94,7 @@ fn check_lines(check: &mut JournalCheck, place: &str, bytes: &[u8], last_file: b
     }
 }
 
-fn file(name: &str, format: ImportFormat) -> anyhow::Result<Report> {
+fn file(name: &str, format: ImportFormat) -> anyhow::Result<ValidationReport> {
     let source = files::read(name, format)?;
     Ok(match source.format {
         ImportFormat::Journal => {
@@ -113,7 +116,7 @@ fn file(name: &str, format: ImportFormat) -> anyhow::Result<Report> {
     })
 }
 
-fn print_report(source: &str, report: &Report) {
+fn print_report(source: &str, report: &ValidationReport) {
     let counts = format!(
         "{} {}, {} messages, {} calls",
         report.events,
@@ -125,17 +128,18 @@ fn print_report(source: &str, report: &Report) {
         report.messages,
         report.calls
     );
-    let verdict = match (report.count(Severity::Error), report.count(Severity::Warning)) {
-        (0, 0) => "valid".to_owned(),
-        (0, warnings) => format!("valid, {warnings} warnings"),
-        (errors, 0) => format!("{errors} errors"),
-        (errors, warnings) => format!("{errors} errors, {warnings} warnings"),
-    };
+    let verdict =
+        match (report.count(FindingSeverity::Error), report.count(FindingSeverity::Warning)) {
+            (0, 0) => "valid".to_owned(),
+            (0, warnings) => format!("valid, {warnings} warnings"),
+            (errors, 0) => format!("{errors} errors"),
+            (errors, warnings) => format!("{errors} errors, {warnings} warnings"),
+        };
     output::line(&format!("{source} ({}): {verdict} ({counts})", report.format));
     for Finding { severity, code, at, message } in &report.findings {
         let mark = match severity {
-            Severity::Error => "✗",
-            Severity::Warning => "!",
+            FindingSeverity::Error => "✗",
+            FindingSeverity::Warning => "!",
         };
         output::line(&format!("  {mark} {code} at {at}: {message}"));
     }

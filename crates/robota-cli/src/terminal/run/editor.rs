@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use robota_config::Environment;
+use robota_config::ProgramEnvironment;
 
 /// Opens a text in the user's editor and returns what was saved. The terminal must be free.
 ///
@@ -29,7 +29,7 @@ pub(super) fn edit(text: &str, folder: &Path) -> Result<String, String> {
 /// # Errors
 /// If there is no editor, or it failed; the text says why.
 pub(super) fn edit_file(file: &Path, folder: &Path) -> Result<(), String> {
-    let environment = Environment::of_process();
+    let environment = ProgramEnvironment::of_process();
     let set = |name| environment.get(name).filter(|value| !value.trim().is_empty());
     let command = set("VISUAL").or_else(|| set("EDITOR")).unwrap_or("vi").to_owned();
     // `code --wait` is a program with an argument.

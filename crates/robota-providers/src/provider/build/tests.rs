@@ -82,16 +82,19 @@ fn invalid_settings_have_hints() {
 
 #[test]
 fn invalid_network_settings_fail_at_build() {
-    use crate::http::Transport;
+    use crate::http::HttpOptions;
     let vendors = Vendors::builtin();
     let secret = "pass-word-1";
     let invalid = [
-        Transport { proxy: Some(format!("http://user:{secret}@bad host")), ..Transport::default() },
-        Transport {
+        HttpOptions {
+            proxy: Some(format!("http://user:{secret}@bad host")),
+            ..HttpOptions::default()
+        },
+        HttpOptions {
             certificates: vec![
                 b"-----BEGIN CERTIFICATE-----\n!!\n-----END CERTIFICATE-----\n".to_vec(),
             ],
-            ..Transport::default()
+            ..HttpOptions::default()
         },
     ];
     for transport in invalid {

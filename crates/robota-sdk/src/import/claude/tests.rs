@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use crate::import::tests::{Done, assert_paired, import as import_bytes, jsonl};
-use crate::import::{Agent, read as read_foreign};
+use crate::import::{ImportSource, read as read_foreign};
 
 use super::*;
 
@@ -40,7 +40,7 @@ fn result(uuid: &str, parent: &str, second: u32, call: &str, text: &str) -> Valu
 }
 
 fn import(lines: &[Value]) -> Done {
-    let done = import_bytes(Agent::Claude, &jsonl(lines));
+    let done = import_bytes(ImportSource::Claude, &jsonl(lines));
     assert_paired(&done.state);
     done
 }
@@ -178,7 +178,7 @@ fn what_the_lines_do_not_tell_is_repaired() {
     let mut bytes = jsonl(&lines);
     bytes.extend_from_slice(b"\xff\xfe not utf-8\n[1,2]\n\n");
     bytes.extend_from_slice(torn);
-    let done = import_bytes(Agent::Claude, &bytes);
+    let done = import_bytes(ImportSource::Claude, &bytes);
     assert_paired(&done.state);
     let view = done.view();
     assert_eq!(view.len(), 6, "{view:?}");
@@ -186,7 +186,7 @@ fn what_the_lines_do_not_tell_is_repaired() {
     assert_eq!(&view[3..], ["assistant:  -> Bash", "results: bad", "assistant: End."]);
     assert_eq!(done.session.report.malformed, 3);
     assert_eq!(done.imported.sealed.len(), 1);
-    assert!(read_foreign(Agent::Claude, b"{}\nnothing", "x").is_err());
+    assert!(read_foreign(ImportSource::Claude, b"{}\nnothing", "x").is_err());
 }
 
 #[test]
@@ -238,8 +238,8 @@ proptest! {
             let end = if whole { line.len() } else { cut.min(line.len()) };
             bytes.extend_from_slice(&line.as_bytes()[..end]);
         }
-        if read_foreign(Agent::Claude, &bytes, "x").is_ok() {
-            let done = import_bytes(Agent::Claude, &bytes);
+        if read_foreign(ImportSource::Claude, &bytes, "x").is_ok() {
+            let done = import_bytes(ImportSource::Claude, &bytes);
             assert_paired(&done.state);
         }
     }

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use crate::import::tests::{Done, assert_paired, import as import_bytes, jsonl};
-use crate::import::{Agent, read as read_foreign};
+use crate::import::{ImportSource, read as read_foreign};
 
 use super::*;
 
@@ -44,7 +44,7 @@ fn output(second: u32, id: &str, output: &Value) -> Value {
 }
 
 fn import(lines: &[Value]) -> Done {
-    let done = import_bytes(Agent::Codex, &jsonl(lines));
+    let done = import_bytes(ImportSource::Codex, &jsonl(lines));
     assert_paired(&done.state);
     done
 }
@@ -189,12 +189,12 @@ fn torn_lines_and_lost_outputs_do_not_stop_the_rest() {
         json!({"payload": 5}),
     ]);
     bytes.extend_from_slice(b"null\n{\"timestamp\":\"2026");
-    let done = import_bytes(Agent::Codex, &bytes);
+    let done = import_bytes(ImportSource::Codex, &bytes);
     assert_paired(&done.state);
     assert_eq!((done.session.report.malformed, done.imported.sealed.len()), (2, 1));
     assert_eq!(done.session.report.skipped["web_search_call"], 1);
     assert_eq!(done.view().last().unwrap(), "assistant: End.");
-    assert!(read_foreign(Agent::Codex, b"", "x").is_err());
+    assert!(read_foreign(ImportSource::Codex, b"", "x").is_err());
 }
 
 proptest! {
@@ -221,8 +221,8 @@ proptest! {
             let end = if whole { line.len() } else { cut.min(line.len()) };
             bytes.extend_from_slice(&line.as_bytes()[..end]);
         }
-        if read_foreign(Agent::Codex, &bytes, "x").is_ok() {
-            let done = import_bytes(Agent::Codex, &bytes);
+        if read_foreign(ImportSource::Codex, &bytes, "x").is_ok() {
+            let done = import_bytes(ImportSource::Codex, &bytes);
             assert_paired(&done.state);
         }
     }

@@ -6,7 +6,7 @@ use robota_core::event::{DidRun, Envelope, Event};
 use robota_core::ids::CallId;
 use robota_core::permission::Verdict;
 
-use super::Report;
+use super::ValidationReport;
 
 #[derive(Default)]
 struct CallProgress {
@@ -25,7 +25,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    pub(super) fn event(&mut self, envelope: &Envelope, report: &mut Report) {
+    pub(super) fn event(&mut self, envelope: &Envelope, report: &mut ValidationReport) {
         let at = envelope.cursor();
         match &envelope.event {
             Event::ToolCalled(data) => {
@@ -112,7 +112,7 @@ impl Calls {
         call: &CallId,
         what: &str,
         at: &impl ToString,
-        report: &mut Report,
+        report: &mut ValidationReport,
     ) -> Option<&mut CallProgress> {
         let progress = self.calls.get_mut(call);
         if progress.is_none() {
@@ -123,7 +123,7 @@ impl Calls {
     }
 
     /// Reports the calls without a result, at a point after which none can follow.
-    pub(super) fn report_unpaired(&mut self, report: &mut Report) {
+    pub(super) fn report_unpaired(&mut self, report: &mut ValidationReport) {
         for (call, at) in self.without_result.drain(..) {
             let name = self.calls.get(&call).map_or("", |progress| progress.name.as_str());
             report.error("UNPAIRED_TOOL_USE", at, format!("{name} ({call}) has no result"));

@@ -5,14 +5,14 @@ use robota_core::ids::{SessionId, TurnId};
 use robota_core::message::BlobRef;
 use robota_core::state::{REDUCER, State};
 
-use super::Report;
+use super::ValidationReport;
 use super::calls::Calls;
 use crate::replay::blobs::blob_refs;
 
 /// Validates a journal: pass it every line, or every event, in order.
 pub struct JournalCheck {
     session: Option<SessionId>,
-    report: Report,
+    report: ValidationReport,
     state: State,
     calls: Calls,
     last: Option<Cursor>,
@@ -31,7 +31,7 @@ impl JournalCheck {
     pub fn new(session: Option<SessionId>) -> Self {
         Self {
             session,
-            report: Report::new("journal"),
+            report: ValidationReport::new("journal"),
             state: State::default(),
             calls: Calls::default(),
             last: None,
@@ -98,7 +98,7 @@ impl JournalCheck {
 
     /// Returns the report, and the blobs that are referred to with the first place of each.
     #[must_use]
-    pub fn finish(mut self) -> (Report, Vec<(BlobRef, String)>) {
+    pub fn finish(mut self) -> (ValidationReport, Vec<(BlobRef, String)>) {
         if self.report.events == 0 && self.report.findings.is_empty() {
             self.report.error("EMPTY", "the journal", "it has no events");
         } else if self.state.session.is_none() {

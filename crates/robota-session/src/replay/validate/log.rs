@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::Report;
+use super::ValidationReport;
 use crate::replay::log::{PayloadRef, Payloads, load};
 
 /// A model call: the run and its round.
@@ -12,8 +12,8 @@ type Round = (String, u64);
 
 /// Validates a log and its payload files.
 #[must_use]
-pub fn log(bytes: &[u8], payloads: &Payloads) -> Report {
-    let mut check = Check { report: Report::new("log"), ..Check::default() };
+pub fn log(bytes: &[u8], payloads: &Payloads) -> ValidationReport {
+    let mut check = Check { report: ValidationReport::new("log"), ..Check::default() };
     let mut lines = bytes.split_inclusive(|byte| *byte == b'\n').enumerate().peekable();
     while let Some((index, line)) = lines.next() {
         if line.iter().all(u8::is_ascii_whitespace) {
@@ -40,7 +40,7 @@ pub fn log(bytes: &[u8], payloads: &Payloads) -> Report {
 
 #[derive(Default)]
 struct Check {
-    report: Report,
+    report: ValidationReport,
     init: bool,
     requests: Vec<(Round, String)>,
     native: HashSet<Round>,
@@ -146,7 +146,7 @@ impl Check {
         }
     }
 
-    fn finish(mut self, payloads: &Payloads) -> Report {
+    fn finish(mut self, payloads: &Payloads) -> ValidationReport {
         self.end_run("the log ends");
         if !self.init {
             self.report.error("SESSION_INIT_MISSING", "the log", "there is no `session_init` line");

@@ -2,13 +2,13 @@
 
 use robota_core::ids::CountingIds;
 
-use super::Report;
+use super::ValidationReport;
 use crate::replay::record::{Record, repairs};
 
 /// Finds what is missing in a record, or does not match.
 #[must_use]
-pub fn record(record: &Record) -> Report {
-    let mut report = Report::new("record");
+pub fn record(record: &Record) -> ValidationReport {
+    let mut report = ValidationReport::new("record");
     report.events = record.history.len() as u64;
     report.messages = record.messages.len() as u64;
     let ids = CountingIds::default();

@@ -10,13 +10,13 @@ use crate::replay::log::{Payloads, from_events};
 use crate::replay::tests::{stored, two_turns};
 use crate::replay::{self, Record};
 
-fn check(events: &[Envelope]) -> Report {
+fn check(events: &[Envelope]) -> ValidationReport {
     let mut check = JournalCheck::new(None);
     events.iter().for_each(|event| check.event(event));
     check.finish().0
 }
 
-fn codes(report: &Report) -> Vec<&'static str> {
+fn codes(report: &ValidationReport) -> Vec<&'static str> {
     report.findings.iter().map(|finding| finding.code).collect()
 }
 
@@ -152,7 +152,8 @@ async fn sess_14_every_missing_piece_of_a_log_is_reported() {
         });
         let text: String = lines.map(|line| format!("{line}\n")).collect();
         let report = super::log(text.as_bytes(), &Payloads::new());
-        let errors = report.findings.iter().filter(|found| found.severity == Severity::Error);
+        let errors =
+            report.findings.iter().filter(|found| found.severity == FindingSeverity::Error);
         errors.map(|found| found.code).collect::<Vec<_>>()
     };
     assert_eq!(log("nothing"), Vec::<&str>::new());

@@ -33,7 +33,7 @@ pub struct AgentKind {
 /// Where an agent works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum TaskIsolation {
+pub enum AgentIsolation {
     /// In the folder of the session, with the user's own changes.
     #[default]
     None,
@@ -43,7 +43,7 @@ pub enum TaskIsolation {
 
 /// Asks another agent to do a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskRequest {
+pub struct AgentTask {
     /// What it is about, in a few words, for the user.
     pub description: String,
     /// The full instructions. The agent does not see the conversation.
@@ -53,14 +53,14 @@ pub struct TaskRequest {
     /// The model; none for that of the agent.
     pub model: Option<String>,
     /// Where the agent works; none for what the agent says.
-    pub isolation: Option<TaskIsolation>,
+    pub isolation: Option<AgentIsolation>,
     /// Whether the call returns at once, and the result is reported when the agent ends.
     pub background: bool,
 }
 
 /// Runs the agents to which the Agent tool gives tasks.
 #[async_trait::async_trait]
-pub trait TaskRunner: Send + Sync {
+pub trait AgentRunner: Send + Sync {
     /// Returns the available kinds. Must return the same kinds every time.
     fn kinds(&self) -> Vec<AgentKind>;
 
@@ -71,10 +71,10 @@ pub trait TaskRunner: Send + Sync {
     }
 
     /// Runs an agent to its end.
-    async fn run(&self, request: TaskRequest, context: ToolContext) -> ToolOutcome;
+    async fn run(&self, request: AgentTask, context: ToolContext) -> ToolOutcome;
 
     /// Runs agents to their ends. The default runs one after the other.
-    async fn run_all(&self, requests: Vec<TaskRequest>, context: ToolContext) -> ToolOutcome {
+    async fn run_all(&self, requests: Vec<AgentTask>, context: ToolContext) -> ToolOutcome {
         let mut results = Vec::new();
         for request in requests {
             let label = request.description.clone();
@@ -114,19 +114,19 @@ struct Job {
     /// `worktree`: in a git worktree of its own.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
-    isolation: Option<TaskIsolation>,
+    isolation: Option<AgentIsolation>,
 }
 
 /// The tool Agent: gives tasks to other agents and returns their answers.
-pub struct Task {
+pub struct AgentTool {
     spec: Arc<ToolSpec>,
-    runner: Arc<dyn TaskRunner>,
+    runner: Arc<dyn AgentRunner>,
 }
 
-impl Task {
+impl AgentTool {
     /// Creates the tool for the agents of a runner.
     #[must_use]
-    pub fn new(runner: Arc<dyn TaskRunner>) -> Self {
+    pub fn new(runner: Arc<dyn AgentRunner>) -> Self {
         let (listed, more) = runner.listed();
         let mut kinds: String =
             listed.iter().map(|kind| format!("\n- {}: {}", kind.name, kind.when)).collect();
@@ -177,7 +177,7 @@ fn request(
     kinds: &[AgentKind],
     background: bool,
     field: &str,
-) -> Result<TaskRequest, InvalidInput> {
+) -> Result<AgentTask, InvalidInput> {
     let Job { description, prompt, subagent_type, model, isolation } = job;
     let Some(prompt) = prompt.filter(|prompt| !prompt.trim().is_empty()) else {
         return Err(InvalidInput(format!("`{field}` is missing")));
@@ -191,11 +191,11 @@ fn request(
     let short = || prompt.lines().next().unwrap_or_default().chars().take(60).collect();
     let model = model.filter(|model| !model.is_empty());
     let description = description.filter(|text| !text.is_empty()).unwrap_or_else(short);
-    Ok(TaskRequest { description, prompt, agent: kind.name.clone(), model, isolation, background })
+    Ok(AgentTask { description, prompt, agent: kind.name.clone(), model, isolation, background })
 }
 
 #[async_trait::async_trait]
-impl Tool for Task {
+impl Tool for AgentTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
