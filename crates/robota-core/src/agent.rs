@@ -49,7 +49,7 @@ use crate::project::{StreamText, TextUpdate, history};
 use crate::provider::{OutputSchema, Provider, View};
 use crate::state::State;
 use crate::turn::{TurnInput, TurnReport};
-use crate::typed::{self, Answer, Attempts, TypedError};
+use crate::typed::{self, Attempts, TypedAnswer, TypedError};
 
 /// Runs turns in memory: the conversation ends with the process. Two agents share nothing but what
 /// their builders were given. For an agent that survives a crash use a durable session.
@@ -177,8 +177,8 @@ impl Agent {
                 return Err(TypedError::Interrupted);
             }
             match attempts.read(report.text, report.stop.as_ref())? {
-                Answer::Value(value) => return Ok(value),
-                Answer::Repair(next) => prompt = next,
+                TypedAnswer::Value(value) => return Ok(value),
+                TypedAnswer::Repair(next) => prompt = next,
             }
         }
     }

@@ -1,10 +1,10 @@
 //! A provider that plays a script instead of calling a model, for tests, demonstrations and offline
 //! use. `docs/scripted.md` describes the YAML form.
 //!
-//! A [`Script`] is a list of [`Answer`]s, one per model call; an answer is a list of [`Step`]s.
+//! A [`Script`] is a list of [`ScriptedAnswer`]s, one per model call; an answer is a list of [`Step`]s.
 //!
 //! ```
-//! use robota_core::scripted::{Answer, Script, ScriptedProvider};
+//! use robota_core::scripted::{ScriptedAnswer, Script, ScriptedProvider};
 //! use serde_json::json;
 //!
 //! let from_yaml = Script::from_yaml("
@@ -35,7 +35,7 @@ use serde_json::{Map, json};
 pub use error::ScriptError;
 pub use expect::Expect;
 use gates::Gates;
-pub use script::{Answer, Script, Stall, Step, ToolStep};
+pub use script::{Script, ScriptedAnswer, Stall, Step, ToolStep};
 pub use yaml::MAX_SCRIPT_BYTES;
 
 use crate::call::CallContext;
@@ -57,7 +57,7 @@ pub struct ScriptedProvider {
 #[derive(Debug)]
 struct Inner {
     name: String,
-    answers: Vec<Arc<Answer>>,
+    answers: Vec<Arc<ScriptedAnswer>>,
     repeat: bool,
     received: Mutex<Vec<ModelRequest>>,
     gates: Gates,
@@ -114,7 +114,10 @@ impl ScriptedProvider {
 
     /// Records the request and takes its answer, under one lock: two calls never get the same
     /// answer.
-    fn take_answer(&self, request: &ModelRequest) -> Result<(usize, Arc<Answer>), ProviderError> {
+    fn take_answer(
+        &self,
+        request: &ModelRequest,
+    ) -> Result<(usize, Arc<ScriptedAnswer>), ProviderError> {
         let mut received = self.received();
         let call = received.len();
         received.push(request.clone());

@@ -89,7 +89,7 @@ pub struct Attempts(u32);
 
 /// What one answer of a typed run gives.
 #[derive(Debug)]
-pub enum Answer<T> {
+pub enum TypedAnswer<T> {
     /// The value: the run is done.
     Value(T),
     /// The answer does not fit; this message asks the model for a corrected one.
@@ -106,7 +106,7 @@ impl Attempts {
         &mut self,
         answer: String,
         stop: Option<&StopReason>,
-    ) -> Result<Answer<T>, TypedError> {
+    ) -> Result<TypedAnswer<T>, TypedError> {
         match stop.map(StopReason::answer) {
             Some(AnswerEnd::Refused | AnswerEnd::Filtered) => {
                 return Err(TypedError::Refused { answer });
@@ -115,11 +115,11 @@ impl Attempts {
         }
         self.0 += 1;
         match read(&answer) {
-            Ok(value) => Ok(Answer::Value(value)),
+            Ok(value) => Ok(TypedAnswer::Value(value)),
             Err(reason) if self.0 > MAX_REPAIRS => {
                 Err(TypedError::Mismatch { reason, answer, attempts: self.0 })
             }
-            Err(reason) => Ok(Answer::Repair(Content::from(format!(
+            Err(reason) => Ok(TypedAnswer::Repair(Content::from(format!(
                 "That answer does not match the schema: {reason}. Answer with the corrected JSON value only."
             )))),
         }

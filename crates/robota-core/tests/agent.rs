@@ -15,7 +15,7 @@ use robota_core::ids::CountingIds;
 use robota_core::message::{Message, Role};
 use robota_core::permission::Class;
 use robota_core::project::{ReplayProjection, TextUpdate};
-use robota_core::scripted::{Answer, Script, ScriptedProvider};
+use robota_core::scripted::{Script, ScriptedAnswer, ScriptedProvider};
 use robota_core::tool::{Tool, ToolOutcome};
 use robota_testkit::{FakeClock, fn_tool};
 use serde_json::{Value, json};
@@ -25,7 +25,9 @@ fn look() -> Arc<dyn Tool> {
 }
 
 fn two_rounds() -> Script {
-    Script::new().answer(Answer::new().text("I look.").tool("look", json!({}))).text("All is well.")
+    Script::new()
+        .answer(ScriptedAnswer::new().text("I look.").tool("look", json!({})))
+        .text("All is well.")
 }
 
 fn agent(script: Script) -> Agent {
@@ -64,7 +66,7 @@ async fn core_08_a_run_can_have_its_own_round_limit() {
 
 #[tokio::test]
 async fn core_09_the_forced_summary_is_streamed() {
-    let summary = Answer::new().text("So far: ").gate("more").text("seen.");
+    let summary = ScriptedAnswer::new().text("So far: ").gate("more").text("seen.");
     let script = Script::new().tool("look", json!({})).answer(summary);
     let model = ScriptedProvider::new(script);
     let mut agent = Agent::builder(model.clone(), "m").tools([look()]).build().unwrap();
@@ -108,8 +110,9 @@ async fn core_19_rounds_are_separated_by_a_blank_line() {
 /// Two runs stream at the same time on one provider: each sees its own text and conversation.
 #[tokio::test]
 async fn core_30_two_agents_that_run_at_the_same_time_share_only_their_provider() {
-    let answer =
-        |name: &str| Answer::new().text(format!("{name}1 ")).gate(name).text(format!("{name}2"));
+    let answer = |name: &str| {
+        ScriptedAnswer::new().text(format!("{name}1 ")).gate(name).text(format!("{name}2"))
+    };
     let provider = ScriptedProvider::new(Script::new().answer(answer("a")).answer(answer("b")));
     let start = async |name: &'static str| {
         let mut agent = Agent::builder(provider.clone(), "m").build().unwrap();
@@ -341,8 +344,10 @@ async fn core_20_replay_events_carry_what_replay_needs() {
 #[tokio::test]
 async fn core_20_every_field_of_every_replay_event_has_its_value() {
     let fail = fn_tool("fail", Class::Inspect, |_| async { ToolOutcome::failed("exit", "no") });
-    let calls =
-        Answer::new().text("I look.").tool("look", json!({"at": 1})).tool("fail", json!({}));
+    let calls = ScriptedAnswer::new()
+        .text("I look.")
+        .tool("look", json!({"at": 1}))
+        .tool("fail", json!({}));
     let mut agent =
         Agent::builder(ScriptedProvider::new(Script::new().answer(calls).text("Done.")), "m")
             .tools([look(), Arc::new(fail)])

@@ -14,7 +14,7 @@ use robota_core::hook::{HookAnswer, HookInput, HookPoint, HookReply, Hooks, PreT
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalStore as _, MemoryStore};
 use robota_core::permission::{Class, Mode};
-use robota_core::scripted::{Answer, Script, ScriptedProvider};
+use robota_core::scripted::{Script, ScriptedAnswer, ScriptedProvider};
 use robota_core::state::State;
 use robota_runtime::{
     NewSchedule, Pool, PoolAgentOptions, PoolError, PoolLimits, SessionSchedules as _, Template,
@@ -208,9 +208,9 @@ async fn messages_during_passivation_arrive_once_each() {
 #[tokio::test(start_paused = true)]
 async fn kode_09_shutdown_waits_for_running_turns_and_then_interrupts_them() {
     let store = Arc::new(MemoryStore::new());
-    let quick = Answer::new().pause(Duration::from_secs(5)).text("Done.");
+    let quick = ScriptedAnswer::new().pause(Duration::from_secs(5)).text("Done.");
     let quick = ScriptedProvider::new(Script::new().answer(quick).looped());
-    let slow = ScriptedProvider::new(Script::new().answer(Answer::new().stall()).looped());
+    let slow = ScriptedProvider::new(Script::new().answer(ScriptedAnswer::new().stall()).looped());
     let pool = Pool::builder(store.clone())
         .template(Template::new("quick", Session::builder(quick, "m")))
         .template(Template::new("slow", Session::builder(slow, "m")))
@@ -278,7 +278,7 @@ async fn kode_14_tasks_of_one_call_run_at_the_same_time_with_their_model() {
     let script = Script::new().tool("Agent", jobs).tool("Agent", background).text("All built.");
     let lead = ScriptedProvider::new(script);
     // Each answer takes a minute of paused time; both together take one.
-    let slow = Answer::new().pause(MINUTE).text("Built.");
+    let slow = ScriptedAnswer::new().pause(MINUTE).text("Built.");
     let dev = ScriptedProvider::new(Script::new().answer(slow).looped());
     let pool = Pool::builder(store.clone())
         .template(

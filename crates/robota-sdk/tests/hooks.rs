@@ -14,7 +14,7 @@ use robota_core::hook::{
 use robota_core::message::{ToolInput, ToolUse};
 use robota_core::permission::Verdict;
 use robota_core::provider::{AskLimits, ProviderError, RetryPolicy};
-use robota_core::scripted::{Answer, Script, ScriptedProvider};
+use robota_core::scripted::{Script, ScriptedAnswer, ScriptedProvider};
 use robota_core::tool::Tool;
 use robota_exec::{Environment, Supervisor};
 use robota_sdk::hooks::{
@@ -306,11 +306,11 @@ async fn sdk_21_a_prompt_hook_at_the_end_continues_or_stops() {
 async fn sdk_21_a_prompt_hook_that_fails_blocks_at_gates() {
     let failure = || ProviderError::new(ErrorKind::Authentication, "bad key");
     for (answer, why) in [
-        (Answer::new().text("Sure, it is ok."), "not of the form"),
-        (Answer::new().text(r#"Yes: {"ok": true}"#), "not of the form"),
-        (Answer::new().text(r#"{"ok": true"#).cut_off(), "failed"),
-        (Answer::new().error(failure()), "bad key"),
-        (Answer::new().stall(), "its time was up"),
+        (ScriptedAnswer::new().text("Sure, it is ok."), "not of the form"),
+        (ScriptedAnswer::new().text(r#"Yes: {"ok": true}"#), "not of the form"),
+        (ScriptedAnswer::new().text(r#"{"ok": true"#).cut_off(), "failed"),
+        (ScriptedAnswer::new().error(failure()), "bad key"),
+        (ScriptedAnswer::new().stall(), "its time was up"),
     ] {
         let (executor, _) = prompts(Script::new().answer(answer).looped());
         let limits = AskLimits { retry: RetryPolicy::never(), ..AskLimits::default() };

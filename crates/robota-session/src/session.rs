@@ -26,7 +26,7 @@ use robota_core::into_arc::IntoArc;
 use robota_core::message::{Content, Message};
 use robota_core::provider::{ModelRequest, OutputSchema, Provider, ProviderError, ask};
 use robota_core::state::{ForkOrigin, State};
-use robota_core::typed::{self, Answer, Attempts};
+use robota_core::typed::{self, Attempts, TypedAnswer};
 use robota_core::usage::Usage;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -403,8 +403,8 @@ impl Session {
             let reply = chat.finish().await?;
             let stop = reply.stop.clone();
             match attempts.read(reply.into_text()?, stop.as_ref())? {
-                Answer::Value(value) => return Ok(value),
-                Answer::Repair(next) => content = next,
+                TypedAnswer::Value(value) => return Ok(value),
+                TypedAnswer::Repair(next) => content = next,
             }
         }
     }

@@ -25,7 +25,7 @@ use robota_session::{
     EventFilter, Resume, Selector, SendOptions, Session, SessionError, SessionState, StartAt,
     SubscriptionItem, ToolChange, follow,
 };
-use robota_testkit::{Answer, Script, ScriptedProvider, blocking_tool, fn_tool};
+use robota_testkit::{Script, ScriptedAnswer, ScriptedProvider, blocking_tool, fn_tool};
 use serde_json::{Value, json};
 
 #[test]
@@ -68,7 +68,7 @@ fn model_system_and_tools_change_between_turns() {
 #[test]
 fn sess_01_an_input_carries_metadata_and_can_be_cancelled_while_it_waits() {
     both_runtimes(async || {
-        let script = Script::new().answer(Answer::new().gate("hold")).text("Never.");
+        let script = Script::new().answer(ScriptedAnswer::new().gate("hold")).text("Never.");
         let (builder, model) = builder(script);
         let store = memory();
         let session = builder.create(store.clone(), None).await.unwrap();
@@ -98,7 +98,7 @@ fn sess_01_an_input_carries_metadata_and_can_be_cancelled_while_it_waits() {
 #[test]
 fn sess_01_clients_append_and_read_while_a_turn_runs() {
     both_runtimes(async || {
-        let answer = Answer::new().text("Half").gate("go").text(" done");
+        let answer = ScriptedAnswer::new().text("Half").gate("go").text(" done");
         let (builder, model) = builder(Script::new().answer(answer));
         let session = builder.create(memory(), None).await.unwrap();
         let running = session.clone();
@@ -477,7 +477,8 @@ fn sess_15_a_blocked_prompt_does_not_use_up_the_session_start_context() {
 fn kode_02_ask_llm_counts_although_its_caller_goes_away() {
     both_runtimes(async || {
         let usage = robota_core::usage::Usage::new(9, 1);
-        let script = Script::new().answer(Answer::new().gate("asked").text("Yes.").usage(usage));
+        let script =
+            Script::new().answer(ScriptedAnswer::new().gate("asked").text("Yes.").usage(usage));
         let (builder, model) = builder(script);
         let store = memory();
         let session = builder.create(store.clone(), None).await.unwrap();
@@ -524,7 +525,7 @@ async fn kode_02_ask_llm_retries_and_counts() {
 /// A silent stream ends a compaction as it ends an answer, and an interrupt ends it immediately.
 #[tokio::test(start_paused = true)]
 async fn sess_06_a_compaction_has_the_idle_timer_and_can_be_interrupted() {
-    let stall = Answer::new().text("Sum").gate("never");
+    let stall = ScriptedAnswer::new().text("Sum").gate("never");
     let script = (0..6).fold(Script::new().text("One."), |script, _| script.answer(stall.clone()));
     let (builder, model) = builder(script);
     let store = memory();
@@ -635,8 +636,9 @@ fn core_26_a_session_passes_every_event_to_a_callback() {
 #[tokio::test]
 async fn the_cost_of_a_reply_is_the_sum_of_its_calls() {
     let (model, usage) = ("gemini-2.5-pro", robota_core::usage::Usage::new(150_000, 10));
-    let call = Answer::new().tool("look", json!({})).usage(usage);
-    let script = Script::new().answer(call).answer(Answer::new().text("Done.").usage(usage));
+    let call = ScriptedAnswer::new().tool("look", json!({})).usage(usage);
+    let script =
+        Script::new().answer(call).answer(ScriptedAnswer::new().text("Done.").usage(usage));
     let session = Session::builder(Arc::new(ScriptedProvider::new(script)), model)
         .tools(tool(echo("look", Class::Inspect)))
         .gate(allow())

@@ -19,7 +19,7 @@ use robota_core::resume::load;
 use robota_session::{
     Callbacks, ChatEnd, CompactionReport, Resume, SUMMARY_PREFIX, SessionError, SessionState,
 };
-use robota_testkit::{Answer, Script, fn_tool};
+use robota_testkit::{Script, ScriptedAnswer, fn_tool};
 
 fn reports() -> (Callbacks, Arc<Mutex<Vec<CompactionReport>>>) {
     let shown: Arc<Mutex<Vec<CompactionReport>>> = Arc::default();
@@ -210,7 +210,7 @@ fn sess_06_a_compaction_can_be_interrupted_and_inputs_wait_for_it() {
     both_runtimes(async || {
         let script = Script::new()
             .text("a".repeat(400))
-            .answer(Answer::new().gate("summing"))
+            .answer(ScriptedAnswer::new().gate("summing"))
             .text("Next.")
             .text("Again.");
         let (builder, model) = builder(script);
@@ -256,7 +256,8 @@ fn sess_06_without_a_compactor_a_full_window_says_what_to_do() {
 fn sess_05_the_context_is_shown_before_and_after_each_response() {
     both_runtimes(async || {
         let usage = robota_core::usage::Usage::new(900, 100);
-        let (builder, _) = builder(Script::new().answer(Answer::new().text("Hi.").usage(usage)));
+        let (builder, _) =
+            builder(Script::new().answer(ScriptedAnswer::new().text("Hi.").usage(usage)));
         let shown: Arc<Mutex<Vec<_>>> = Arc::default();
         let sink = shown.clone();
         let callbacks = Callbacks::new().on_context(move |state| sink.lock().unwrap().push(state));
@@ -279,7 +280,8 @@ fn sess_05_the_context_is_shown_before_and_after_each_response() {
 #[test]
 fn sess_06_a_crash_during_a_compaction_leaves_the_conversation_as_it_was() {
     both_runtimes(async || {
-        let script = Script::new().text("a".repeat(400)).answer(Answer::new().gate("summing"));
+        let script =
+            Script::new().text("a".repeat(400)).answer(ScriptedAnswer::new().gate("summing"));
         let (first, model) = builder(script);
         let store = memory();
         let session = first.create(store.clone(), None).await.unwrap();

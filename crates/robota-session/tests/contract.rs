@@ -6,7 +6,7 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use common::*;
-use robota_core::approve::{Answer as Decided, Scope};
+use robota_core::approve::{Answer, Scope};
 use robota_core::error::ErrorKind;
 use robota_core::event::{DecidedBy, Event};
 use robota_core::hook::{
@@ -21,7 +21,7 @@ use robota_session::{
     Approvals, Callbacks, ChatEnd, Decision, EventFilter, EventKind, Resume, SessionEvent,
     SessionState, StartAt, SubscriptionItem, ToolExecution, approver_fn,
 };
-use robota_testkit::{Answer, Script, ScriptedProvider, fn_tool};
+use robota_testkit::{Script, ScriptedAnswer, ScriptedProvider, fn_tool};
 use serde_json::json;
 
 /// Returns the text of the only tool result of a session.
@@ -35,7 +35,7 @@ async fn result(session: &robota_session::Session) -> (String, bool) {
 #[test]
 fn kode_01_a_session_is_ready_busy_paused_and_ready_again() {
     both_runtimes(async || {
-        let answer = Answer::new().gate("thinking").tool("act", json!({}));
+        let answer = ScriptedAnswer::new().gate("thinking").tool("act", json!({}));
         let (builder, model) = builder(Script::new().answer(answer).text("Done."));
         let session = builder
             .tool(echo("act", Class::Execute))
@@ -66,7 +66,7 @@ fn kode_07_a_denied_call_leaves_a_complete_trail() {
     both_runtimes(async || {
         let (builder, _) = builder(yaml("- tools: [act]\n- text: I see."));
         let store = memory();
-        let handler = approver_fn(|_| async { Decided::Deny { note: Some("not today".into()) } });
+        let handler = approver_fn(|_| async { Answer::Deny { note: Some("not today".into()) } });
         let tool = echo("act", Class::Execute);
         let session = builder
             .tool(tool.clone())
@@ -111,8 +111,7 @@ fn kode_07_a_denied_call_leaves_a_complete_trail() {
 #[test]
 fn sess_04_a_handler_allows_or_denies_one_call() {
     both_runtimes(async || {
-        for (decision, ran) in
-            [(Decided::Allow { note: None }, 1), (Decided::Deny { note: None }, 0)]
+        for (decision, ran) in [(Answer::Allow { note: None }, 1), (Answer::Deny { note: None }, 0)]
         {
             let (builder, _) = builder(yaml("- tools: [act]\n- text: Done."));
             let tool = echo("act", Class::Execute);
@@ -238,7 +237,7 @@ fn sess_03_denial_block_and_failure_are_results_and_every_call_has_one() {
 fn sess_16_sessions_that_stream_at_the_same_time_on_one_provider_see_only_their_own_text() {
     both_runtimes(async || {
         let answer = |name: &str| {
-            Answer::new().text(format!("{name}1 ")).gate(name).text(format!("{name}2"))
+            ScriptedAnswer::new().text(format!("{name}1 ")).gate(name).text(format!("{name}2"))
         };
         let model = ScriptedProvider::new(Script::new().answer(answer("a")).answer(answer("b")));
         let start = async |name: &'static str| {
@@ -272,8 +271,7 @@ fn sess_02_a_tool_callback_receives_arguments_outcome_and_denial() {
         let shown: Arc<Mutex<Vec<ToolExecution>>> = Arc::default();
         let sink = shown.clone();
         // The last one is the first.
-        let decisions =
-            Mutex::new(vec![Decided::Deny { note: None }, Decided::Allow { note: None }]);
+        let decisions = Mutex::new(vec![Answer::Deny { note: None }, Answer::Allow { note: None }]);
         let handler = approver_fn(move |_| {
             let decision = decisions.lock().unwrap().pop().unwrap();
             async { decision }
@@ -329,7 +327,7 @@ fn kode_03_approvals_errors_and_resumes_are_kinds_of_their_own() {
         let script = Script::new().tool("act", json!({})).text("Done.").error(fails);
         let (first, model) = builder(script);
         let store = memory();
-        let handler = approver_fn(|_| async { Decided::Allow { note: None } });
+        let handler = approver_fn(|_| async { Answer::Allow { note: None } });
         let session = first
             .tool(echo("act", Class::Execute))
             .gate(ask())

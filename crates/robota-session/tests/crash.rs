@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use common::*;
-use robota_core::approve::{Answer as Said, Scope};
+use robota_core::approve::{Answer, Scope};
 use robota_core::blob::Blobs;
 use robota_core::checkpoint::{
     Before, Changing, CrashCleanup, FileChange, FileDelta, FoundFile, PathState, RestoreFiles,
@@ -28,7 +28,7 @@ use robota_session::{
     Approvals, CloseAs, EventFilter, EventKind, OpenOperation, Resume, ResumeStrategy, Session,
     SessionBuilder, SessionError, SessionState, StartAt, approver_fn,
 };
-use robota_testkit::{Answer, Script, ScriptedGate, ScriptedProvider};
+use robota_testkit::{Script, ScriptedAnswer, ScriptedGate, ScriptedProvider};
 
 /// Hooks at every point of a turn; the one after a call adds a counter to the outcome.
 struct AllHooks(Mutex<usize>);
@@ -85,7 +85,7 @@ fn rich_builder_with(
 ) -> (SessionBuilder, robota_testkit::FnTool) {
     let act = echo("act", Class::Execute);
     let gate = ScriptedGate::new(Verdict::Allow).on("asked", Verdict::Ask);
-    let yes = approver_fn(|_| async { Said::Allow { note: None } });
+    let yes = approver_fn(|_| async { Answer::Allow { note: None } });
     let builder = builder_with(model)
         .system("Be brief.")
         .tools(tool(look))
@@ -196,7 +196,7 @@ fn kode_05_an_idle_session_continues_with_the_identical_request() {
 fn kode_05_continuing_asks_again_without_the_partial_answer() {
     both_runtimes(async || {
         let (first, model) =
-            builder(Script::new().answer(Answer::new().text("Half an").gate("never")));
+            builder(Script::new().answer(ScriptedAnswer::new().text("Half an").gate("never")));
         let store = memory();
         let session = first.create(store.clone(), None).await.unwrap();
         let id = session.id().clone();

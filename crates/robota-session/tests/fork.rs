@@ -13,7 +13,7 @@ use robota_core::permission::Class;
 use robota_session::{
     EarlyLoad, EventFilter, EventKind, Resume, Selector, SessionError, SessionState, StartAt,
 };
-use robota_testkit::{Answer, Script, blocking_tool};
+use robota_testkit::{Script, ScriptedAnswer, blocking_tool};
 
 fn place(text: &str) -> Selector {
     text.parse().unwrap()
@@ -125,7 +125,7 @@ fn kode_04_a_fork_of_a_busy_session_takes_the_last_safe_point() {
 #[test]
 fn kode_04_a_busy_session_without_a_safe_point_cannot_be_forked_yet() {
     both_runtimes(async || {
-        let (builder, model) = builder(Script::new().answer(Answer::new().gate("never")));
+        let (builder, model) = builder(Script::new().answer(ScriptedAnswer::new().gate("never")));
         let session = builder.create(memory(), None).await.unwrap();
         session.send("Hi").await.unwrap();
         model.reached("never").await;

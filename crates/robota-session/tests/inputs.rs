@@ -17,7 +17,7 @@ use robota_session::{
     ChatEnd, Decision, EventFilter, EventKind, Resume, Session, SessionError, SessionState,
     StartAt, SubscriptionItem, ToolChange,
 };
-use robota_testkit::{Answer, Script, blocking_tool, stubborn_tool};
+use robota_testkit::{Script, ScriptedAnswer, blocking_tool, stubborn_tool};
 
 /// Records the data that lifecycle hooks receive.
 #[derive(Default)]
@@ -53,7 +53,7 @@ impl Hooks for RecordedHooks {
 fn kode_02_send_returns_once_the_input_is_durable_and_before_it_is_answered() {
     both_runtimes(async || {
         let (builder, model) =
-            builder(Script::new().answer(Answer::new().gate("think").text("Hi.")));
+            builder(Script::new().answer(ScriptedAnswer::new().gate("think").text("Hi.")));
         let store = memory();
         let session = builder.create(store.clone(), None).await.unwrap();
         assert_eq!(session.status().await.unwrap().state, SessionState::Ready);
@@ -74,7 +74,7 @@ fn kode_02_send_returns_once_the_input_is_durable_and_before_it_is_answered() {
 #[test]
 fn kode_02_a_pause_begins_after_the_turn_and_keeps_later_inputs_waiting() {
     both_runtimes(async || {
-        let answer = |gate: &str, text: &str| Answer::new().gate(gate).text(text);
+        let answer = |gate: &str, text: &str| ScriptedAnswer::new().gate(gate).text(text);
         let script = Script::new().answer(answer("think", "One.")).answer(answer("later", "Two."));
         let (builder, model) = builder(script);
         let session = builder.create(memory(), None).await.unwrap();
@@ -260,7 +260,9 @@ fn sess_02_an_id_is_reused_or_fresh() {
 fn sess_07_abort_keeps_the_partial_answer_and_reports_it() {
     both_runtimes(async || {
         let (builder, model) = builder(
-            Script::new().answer(Answer::new().text("Half an").gate("never")).text("Whole."),
+            Script::new()
+                .answer(ScriptedAnswer::new().text("Half an").gate("never"))
+                .text("Whole."),
         );
         let session = builder.create(memory(), None).await.unwrap();
         let running = session.clone();
@@ -404,7 +406,7 @@ fn sess_01_text_for_the_next_round_never_lands_between_a_call_and_its_result() {
 fn kode_02_interrupt_cancels_waiting_inputs_and_reports_it() {
     both_runtimes(async || {
         let (builder, model) =
-            builder(Script::new().answer(Answer::new().gate("never")).text("Hi."));
+            builder(Script::new().answer(ScriptedAnswer::new().gate("never")).text("Hi."));
         let store = memory();
         let session = builder.create(store.clone(), None).await.unwrap();
         session.send("One").await.unwrap();
@@ -562,7 +564,8 @@ fn sess_15_session_start_fires_once_and_its_context_is_sent_with_the_first_input
 #[test]
 fn kode_02_ask_llm_is_not_part_of_the_conversation_and_counts() {
     both_runtimes(async || {
-        let aside = Answer::new().text("Aside.").usage(robota_core::usage::Usage::new(7, 2));
+        let aside =
+            ScriptedAnswer::new().text("Aside.").usage(robota_core::usage::Usage::new(7, 2));
         let (builder, model) = builder(Script::new().answer(aside).text("Hi."));
         let store = memory();
         let session = builder
@@ -663,7 +666,7 @@ fn kode_01_losing_the_session_ends_tools_and_reports_why() {
 #[test]
 fn kode_02_chat_reports_the_end_of_the_session_instead_of_hanging() {
     both_runtimes(async || {
-        let (builder, model) = builder(Script::new().answer(Answer::new().gate("never")));
+        let (builder, model) = builder(Script::new().answer(ScriptedAnswer::new().gate("never")));
         let store = Failing::new();
         let session = builder.create(Arc::new(store.clone()), None).await.unwrap();
         let waiting = session.clone();
@@ -688,7 +691,7 @@ fn sess_01_blocks_of_any_kind_can_be_sent() {
 fn sess_01_inputs_accepted_before_a_shutdown_are_delivered_after_it() {
     both_runtimes(async || {
         let (first, model) =
-            builder(Script::new().answer(Answer::new().gate("never")).text("Late."));
+            builder(Script::new().answer(ScriptedAnswer::new().gate("never")).text("Late."));
         let store = memory();
         let session = first.clone().create(store.clone(), None).await.unwrap();
         let id = session.id().clone();

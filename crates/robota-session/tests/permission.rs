@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use common::*;
-use robota_core::approve::{Answer as Said, RuleSink, Scope};
+use robota_core::approve::{Answer, RuleSink, Scope};
 use robota_core::error::{ErrorData, ErrorKind};
 use robota_core::event::{DecidedBy, Event, PermissionDecided, TurnEnd};
 use robota_core::gate::Gate;
@@ -132,7 +132,7 @@ fn sess_04_an_approval_for_the_session_covers_similar_calls_and_can_be_revoked()
         let counter = asked.clone();
         let handler = approver_fn(move |_| {
             *counter.lock().unwrap() += 1;
-            async { Said::Remember { scope: Scope::Session, rules: vec![], note: None } }
+            async { Answer::Remember { scope: Scope::Session, rules: vec![], note: None } }
         });
         let session = builder
             .tools(tool(bash.clone()))
@@ -163,7 +163,7 @@ fn sess_04_after_the_rules_of_the_session_are_cleared_the_same_call_asks_again()
         let counter = asked.clone();
         let handler = approver_fn(move |_| {
             *counter.lock().unwrap() += 1;
-            async { Said::Remember { scope: Scope::Session, rules: vec![], note: None } }
+            async { Answer::Remember { scope: Scope::Session, rules: vec![], note: None } }
         });
         let session = builder
             .tool(bash())
@@ -411,7 +411,7 @@ fn kode_06_a_question_of_a_hook_carries_its_data() {
         let seen = asked.clone();
         let approver = approver_fn(move |question| {
             seen.lock().unwrap().push(question);
-            async { Said::Allow { note: None } }
+            async { Answer::Allow { note: None } }
         });
         let store = memory();
         let session = builder

@@ -25,7 +25,7 @@ use robota_session::{
     Approvals, Callbacks, CodeHook, Decision, EventFilter, EventKind, HookScope, Session,
     SessionError, StartAt,
 };
-use robota_testkit::{Answer, Script, fn_tool};
+use robota_testkit::{Script, ScriptedAnswer, fn_tool};
 use serde_json::Value;
 use tokio::sync::Notify;
 
@@ -208,7 +208,7 @@ fn spec_of(class: Class) -> ToolSpec {
 }
 
 fn failing_once() -> Script {
-    let cut = Answer::new().text("Half").cut_off();
+    let cut = ScriptedAnswer::new().text("Half").cut_off();
     Script::new().answer(cut).text("Whole.")
 }
 
@@ -633,7 +633,8 @@ fn a_panic_of_the_session_itself_ends_its_watchers_with_an_error() {
 #[test]
 fn sess_08_a_store_failure_ends_only_the_chat_of_its_turn() {
     both_runtimes(async || {
-        let script = Script::new().answer(Answer::new().text("One").gate("hold")).text("Two.");
+        let script =
+            Script::new().answer(ScriptedAnswer::new().text("One").gate("hold")).text("Two.");
         let (builder, model) = builder(script);
         let store = Failing::new();
         let session = builder.create(Arc::new(store.clone()), None).await.unwrap();
@@ -667,7 +668,7 @@ fn a_dropped_session_leaves_no_task() {
         let metrics = tokio::runtime::Handle::current().metrics();
         let before = metrics.num_alive_tasks();
         for _ in 0..50 {
-            let script = Script::new().answer(Answer::new().text("Half").gate("never"));
+            let script = Script::new().answer(ScriptedAnswer::new().text("Half").gate("never"));
             let (builder, model) = builder(script);
             let session: Session = builder.create(memory(), None).await.unwrap();
             let mut events =

@@ -18,7 +18,7 @@ use robota_session::{
     EventFilter, EventKind, SendOptions, Session, SessionBuilder, SessionError, SessionState,
     StartAt, WeakSession,
 };
-use robota_testkit::{Answer, CountingIds, Script};
+use robota_testkit::{CountingIds, Script, ScriptedAnswer};
 use serde_json::{Map, json};
 use tokio::sync::Notify;
 
@@ -107,7 +107,8 @@ fn sess_08_a_lost_commit_answer_never_blocks_a_session() {
 /// it is delivered all the same, once the journal can be written.
 #[tokio::test(start_paused = true)]
 async fn sess_08_an_input_behind_a_failed_append_is_not_forgotten() {
-    let script = Script::new().answer(Answer::new().gate("first").text("One.")).text("Two.");
+    let script =
+        Script::new().answer(ScriptedAnswer::new().gate("first").text("One.")).text("Two.");
     let (builder, model) = builder(script);
     let store = Failing::new();
     let session = builder.create(Arc::new(store.clone()), None).await.unwrap();
@@ -352,7 +353,7 @@ store_around!(Forgetful, |store: &Forgetful| store.inner.clone(), Forgetful::wra
 fn sess_08_events_that_a_database_lost_are_written_again() {
     both_runtimes(async || {
         let script = Script::new()
-            .answer(Answer::new().text("Half").gate("restart").text(" whole."))
+            .answer(ScriptedAnswer::new().text("Half").gate("restart").text(" whole."))
             .text("After.");
         let (builder, model) = builder(script);
         let store = Forgetful { inner: MemoryStore::new(), unsynced: Arc::default() };

@@ -12,7 +12,7 @@ use robota_core::event::{Cursor, Envelope, Event};
 use robota_core::ids::SessionId;
 use robota_core::permission::Class;
 use robota_session::{EventFilter, EventKind, Resume, Session, StartAt, SubscriptionItem};
-use robota_testkit::{Answer, Script, blocking_tool};
+use robota_testkit::{Script, ScriptedAnswer, blocking_tool};
 
 async fn all(session: &Session, since: StartAt) -> Vec<Arc<Envelope>> {
     let mut events = session.subscribe(since, EventFilter::Everything).await.unwrap();
@@ -57,7 +57,7 @@ fn kode_03_a_subscriber_from_any_cursor_sees_exactly_what_follows_it() {
 async fn kode_03_a_slow_reader_catches_up_from_the_journal() {
     let long: Vec<String> = (0..3000).map(|n| format!("{n} ")).collect();
     // Each chunk is its own event: the stream pauses after it.
-    let mut answer = Answer::new();
+    let mut answer = ScriptedAnswer::new();
     for piece in &long {
         answer = answer.text(piece).pause(std::time::Duration::from_millis(20));
     }

@@ -10,13 +10,13 @@ use robota_core::permission::Class;
 use robota_core::task::{TaskChange, TaskFinished, TaskStatus};
 use robota_core::tool::{Tool, ToolOutcome};
 use robota_telemetry::named::{EventHistory, NamedProjection, OwnerKind, OwnerSegment};
-use robota_testkit::{Answer, CountingIds, FakeClock, Script, ScriptedProvider, fn_tool};
+use robota_testkit::{CountingIds, FakeClock, Script, ScriptedAnswer, ScriptedProvider, fn_tool};
 use serde_json::json;
 
 #[tokio::test]
 async fn core_26_events_have_names_and_owners() {
     let look = fn_tool("look", Class::Inspect, |_| async { ToolOutcome::ok("seen") });
-    let asks = Answer::new().text("I look.").tool("look", json!({}));
+    let asks = ScriptedAnswer::new().text("I look.").tool("look", json!({}));
     let model = ScriptedProvider::new(Script::new().answer(asks).text("All is well."));
     let mut agent = Agent::builder(model, "test-model")
         .tools([Arc::new(look) as Arc<dyn Tool>])

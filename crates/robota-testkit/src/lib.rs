@@ -3,7 +3,7 @@
 //! | to test with | use |
 //! |---|---|
 //! | a whole run in a few lines | [`Run`] |
-//! | a scripted model | [`Script`], [`Answer`], [`ScriptedProvider`] (from the core) |
+//! | a scripted model | [`Script`], [`ScriptedAnswer`], [`ScriptedProvider`] (from the core) |
 //! | a mock model server on loopback | `mock` (feature `mock`) |
 //! | the conformance tests of all providers | `provider_suite` (feature `provider-suite`) |
 //! | a fixed time and predictable ids | [`FakeClock`], [`CountingIds`] |
@@ -78,7 +78,7 @@ pub use packages::Packages;
 pub use render::{kinds, render, without, without_chunks};
 pub use requires::{Part, requires};
 pub use robota_core::ids::CountingIds;
-pub use robota_core::scripted::{Answer, Expect, Script, ScriptedProvider, Stall, Step};
+pub use robota_core::scripted::{Expect, Script, ScriptedAnswer, ScriptedProvider, Stall, Step};
 pub use run::{Run, RunResult};
 pub use tool::{
     FnTool, HeldTool, PanickingTool, blocking_tool, fn_tool, panicking_tool, stubborn_tool,

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use robota_core::blob::Blobs;
 use robota_core::provider::Provider;
 
-pub use fixture::{Answer, Fixture, FrozenTime, MODEL, SuiteBlobs, within_a_minute};
+pub use fixture::{Fixture, FrozenTime, MODEL, ProviderAnswer, SuiteBlobs, within_a_minute};
 
 use crate::mock::Wire;
 

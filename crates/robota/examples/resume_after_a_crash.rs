@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use robota::scripted::{Answer, Script, ScriptedProvider};
+use robota::scripted::{Script, ScriptedAnswer, ScriptedProvider};
 use robota::sdk::{
     Earlier, InteractiveEvent, InteractiveSession, ModelSetup, Project, ProjectOptions,
     SessionChoice,
@@ -28,7 +28,7 @@ async fn open(
 
 /// Works until the first words of an answer, and returns the session.
 async fn begin(folder: &Path) -> Result<InteractiveSession, Failure> {
-    let script = Script::new().answer(Answer::new().text("I note that").stall());
+    let script = Script::new().answer(ScriptedAnswer::new().text("I note that").stall());
     let session = open(folder, script, SessionChoice::New(None)).await?;
     let mut events = session.events(StartAt::Now).await?;
     session.submit("The code word is Kobza.").await?;

@@ -10,7 +10,7 @@ use robota::core::provider::{ModelRequest, StopReason};
 use robota::core::tool::ToolOutcome;
 use robota::core::typed::{MAX_REPAIRS, TypedError};
 use robota::core::usage::Usage;
-use robota::scripted::{Answer, Script, ScriptedProvider};
+use robota::scripted::{Script, ScriptedAnswer, ScriptedProvider};
 use robota::session::Callbacks;
 use robota::{Agent, Session, SessionError, Tool as _, ToolContext, TurnEnd};
 use schemars::JsonSchema;
@@ -129,8 +129,9 @@ async fn a_typed_answer_obeys_the_bounds_of_its_type() {
 }
 
 fn model() -> ScriptedProvider {
-    let calls = Answer::new().tool("weather", json!({"city": "Rome"})).usage(Usage::new(20, 4));
-    let says = Answer::new().text("It is sunny.").usage(Usage::new(30, 6));
+    let calls =
+        ScriptedAnswer::new().tool("weather", json!({"city": "Rome"})).usage(Usage::new(20, 4));
+    let says = ScriptedAnswer::new().text("It is sunny.").usage(Usage::new(30, 6));
     ScriptedProvider::new(Script::new().answer(calls).answer(says).text("Still here."))
 }
 
@@ -228,7 +229,7 @@ async fn a_typed_answer_that_never_fits_is_an_error() {
 
 #[tokio::test]
 async fn a_typed_run_that_the_model_refuses_says_so() {
-    let answer = || Answer::new().text("I will not.").stop(StopReason::Refusal);
+    let answer = || ScriptedAnswer::new().text("I will not.").stop(StopReason::Refusal);
     let model = ScriptedProvider::new(Script::new().answer(answer()).looped());
     let mut agent = Agent::builder(model.clone(), "m").build().unwrap();
     let error = agent.run_as::<City>("Which city?").await.unwrap_err();
@@ -243,8 +244,10 @@ async fn a_typed_run_that_the_model_refuses_says_so() {
 
 #[tokio::test]
 async fn a_report_says_what_a_run_cost_and_why_it_stopped() {
-    let answer =
-        Answer::new().text("Hi.").usage(Usage::new(1_000_000, 0)).stop(StopReason::MaxTokens);
+    let answer = ScriptedAnswer::new()
+        .text("Hi.")
+        .usage(Usage::new(1_000_000, 0))
+        .stop(StopReason::MaxTokens);
     let model = ScriptedProvider::new(Script::new().answer(answer));
     let known = robota::core::catalogue::Catalogue::builtin()
         .models()

@@ -15,7 +15,7 @@ use crate::hook::AfterChange;
 use crate::message::Message;
 use crate::permission::Class;
 use crate::provider::{ProviderError, RetryPolicy};
-use crate::scripted::{Answer, Script, ScriptedProvider};
+use crate::scripted::{Script, ScriptedAnswer, ScriptedProvider};
 use crate::tool::{Tool, ToolContext, ToolSpec};
 
 /// A tool that returns its argument.
@@ -314,7 +314,7 @@ async fn core_27_limits_block_runs_until_the_period_is_over() {
     ];
     for (model, limits, reason) in cases {
         let clock = Hand::new();
-        let first = Answer::new().text("One.").usage(Usage::new(5, 5));
+        let first = ScriptedAnswer::new().text("One.").usage(Usage::new(5, 5));
         let script = Script::new().answer(first).text("Two.");
         let plugin = LimitsPlugin::new(limits).clock(clock.clone());
         let provider = ScriptedProvider::new(script);
@@ -334,8 +334,9 @@ async fn core_27_limits_block_runs_until_the_period_is_over() {
 async fn core_25_a_run_costs_the_sum_of_its_calls() {
     let model = "gemini-2.5-pro";
     let usage = || Usage::new(150_000, 10);
-    let call = Answer::new().tool("Echo", json!({"text": "a"})).usage(usage());
-    let script = Script::new().answer(call).answer(Answer::new().text("Done.").usage(usage()));
+    let call = ScriptedAnswer::new().tool("Echo", json!({"text": "a"})).usage(usage());
+    let script =
+        Script::new().answer(call).answer(ScriptedAnswer::new().text("Done.").usage(usage()));
     let expected = 2.0 * Catalogue::builtin().cost(model, usage()).unwrap();
     let totals = Arc::new(UsagePlugin::new(MemoryStorage::default()));
     let limits =

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures::{Stream, stream};
 use serde_json::{Value, json};
 
-use super::{Answer, ScriptedProvider, Stall, Step, ToolStep, report};
+use super::{ScriptedAnswer, ScriptedProvider, Stall, Step, ToolStep, report};
 use crate::ids::CallId;
 use crate::message::{Block, ToolInput, ToolUse};
 use crate::provider::{Delta, PayloadKind, PayloadSink, ProviderError, StopReason};
@@ -16,7 +16,7 @@ use crate::provider::{Delta, PayloadKind, PayloadSink, ProviderError, StopReason
 /// copied as a whole.
 struct Play {
     at: usize,
-    answer: Arc<Answer>,
+    answer: Arc<ScriptedAnswer>,
     provider: ScriptedProvider,
     payloads: PayloadSink,
     next_step: usize,
@@ -27,7 +27,7 @@ struct Play {
 
 pub(super) fn stream(
     at: usize,
-    answer: Arc<Answer>,
+    answer: Arc<ScriptedAnswer>,
     provider: ScriptedProvider,
     payloads: PayloadSink,
 ) -> impl Stream<Item = Result<Delta, ProviderError>> + Send {

@@ -14,7 +14,7 @@ use crate::usage::Usage;
 /// Lists the answers of a scripted model, one per call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Script {
-    answers: Vec<Answer>,
+    answers: Vec<ScriptedAnswer>,
     looped: bool,
 }
 
@@ -35,7 +35,7 @@ impl Script {
 
     /// Adds the answer to the next request.
     #[must_use]
-    pub fn answer(mut self, answer: Answer) -> Self {
+    pub fn answer(mut self, answer: ScriptedAnswer) -> Self {
         self.answers.push(answer);
         self
     }
@@ -43,19 +43,19 @@ impl Script {
     /// Adds an answer with this text.
     #[must_use]
     pub fn text(self, text: impl Into<String>) -> Self {
-        self.answer(Answer::new().text(text))
+        self.answer(ScriptedAnswer::new().text(text))
     }
 
     /// Adds an answer with this tool call.
     #[must_use]
     pub fn tool(self, name: impl Into<String>, input: Value) -> Self {
-        self.answer(Answer::new().tool(name, input))
+        self.answer(ScriptedAnswer::new().tool(name, input))
     }
 
     /// Adds a failed call.
     #[must_use]
     pub fn error(self, error: ProviderError) -> Self {
-        self.answer(Answer::new().error(error))
+        self.answer(ScriptedAnswer::new().error(error))
     }
 
     /// Repeats the answers from the first after the last.
@@ -73,11 +73,11 @@ impl Script {
 
     /// Returns the answers in the order in which calls get them.
     #[must_use]
-    pub fn answers(&self) -> &[Answer] {
+    pub fn answers(&self) -> &[ScriptedAnswer] {
         &self.answers
     }
 
-    pub(super) fn into_answers(self) -> Vec<Answer> {
+    pub(super) fn into_answers(self) -> Vec<ScriptedAnswer> {
         self.answers
     }
 }
@@ -85,14 +85,14 @@ impl Script {
 /// Describes the answer of one call, step by step. Without a step that ends it, it ends as a model
 /// would: with [`StopReason::ToolUse`] if it calls tools, otherwise with [`StopReason::EndTurn`].
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Answer {
+pub struct ScriptedAnswer {
     /// The conditions that the request must meet.
     pub expect: Expect,
     /// The steps, played in order.
     pub steps: Vec<Step>,
 }
 
-impl Answer {
+impl ScriptedAnswer {
     /// Creates an answer without steps.
     #[must_use]
     pub fn new() -> Self {

@@ -178,7 +178,7 @@ async fn an_error_that_comes_later_breaks_the_stream() {
 
 #[tokio::test]
 async fn a_drop_is_a_truncated_answer() {
-    let script = Script::new().answer(Answer::new().text("Hel").cut_off());
+    let script = Script::new().answer(ScriptedAnswer::new().text("Hel").cut_off());
     assert_eq!(play(&ScriptedProvider::new(script.clone())).await, (vec![text("Hel")], None));
     let provider = ScriptedProvider::new(script);
     let limits = AskLimits { retry: RetryPolicy::never(), ..AskLimits::default() };
@@ -208,8 +208,8 @@ async fn a_stall_forever_never_ends() {
 #[tokio::test]
 async fn a_gate_holds_until_it_is_released() {
     let script = Script::new()
-        .answer(Answer::new().text("a").gate("go").text("b"))
-        .answer(Answer::new().gate("go").text("c"));
+        .answer(ScriptedAnswer::new().text("a").gate("go").text("b"))
+        .answer(ScriptedAnswer::new().gate("go").text("c"));
     let provider = ScriptedProvider::new(script);
     assert!(provider.reached("go").now_or_never().is_none());
     let mut stream = call(&provider).await.unwrap();
@@ -225,7 +225,8 @@ async fn a_gate_holds_until_it_is_released() {
 
 #[tokio::test]
 async fn a_gate_wakes_a_waiting_task() {
-    let provider = ScriptedProvider::new(Script::new().answer(Answer::new().gate("go").text("a")));
+    let provider =
+        ScriptedProvider::new(Script::new().answer(ScriptedAnswer::new().gate("go").text("a")));
     let player = provider.clone();
     let waiting = tokio::spawn(async move { play(&player).await.0 });
     provider.reached("go").await;
@@ -395,7 +396,7 @@ async fn a_script_in_code_can_say_all_of_it() {
     let script = Script::new()
         .error(ProviderError::new(ErrorKind::Network, "gone"))
         .answer(
-            Answer::new()
+            ScriptedAnswer::new()
                 .thinking("hmm", Some("s"))
                 .chunks(["a", "b"])
                 .tool("T", json!({"x": 1}))
@@ -403,7 +404,7 @@ async fn a_script_in_code_can_say_all_of_it() {
                 .stop(StopReason::MaxTokens)
                 .chunked(NonZeroUsize::new(100).unwrap()),
         )
-        .answer(Answer::new().pause(Duration::from_millis(3)).stall());
+        .answer(ScriptedAnswer::new().pause(Duration::from_millis(3)).stall());
     assert_eq!(
         script,
         Script::from_yaml(

@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Error, Location, Spanned};
 
-use super::{Answer, Expect, Script, ScriptError, Stall, Step, ToolStep};
+use super::{Expect, Script, ScriptError, ScriptedAnswer, Stall, Step, ToolStep};
 use crate::error::ErrorKind;
 use crate::message::ToolInput;
 use crate::provider::ProviderError;
@@ -73,7 +73,7 @@ fn compile(script: ScriptIn) -> Result<Script, ScriptError> {
 fn compile_answer(
     answer: Spanned<AnswerIn>,
     chunk: Option<NonZeroUsize>,
-) -> Result<Answer, ScriptError> {
+) -> Result<ScriptedAnswer, ScriptError> {
     let place = place(answer.referenced);
     let AnswerIn { expect, chunk: own_chunk, steps, thinking, text, tools, usage, stop, error } =
         answer.value;
@@ -116,7 +116,7 @@ fn compile_answer(
              `stop` or `steps` (`text: \"\"` is an empty answer)",
         ));
     }
-    Ok(Answer { expect, steps })
+    Ok(ScriptedAnswer { expect, steps })
 }
 
 fn compile_expect(expect: Spanned<ExpectIn>) -> Result<Expect, ScriptError> {

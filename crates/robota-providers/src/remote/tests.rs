@@ -5,7 +5,7 @@ use robota_core::error::Diagnose as _;
 use robota_core::ids::CountingIds;
 use robota_core::journal::{JournalStore as _, MemoryStore};
 use robota_core::message::{Block, Image, Message};
-use robota_core::scripted::{Answer, Script, ScriptedProvider};
+use robota_core::scripted::{Script, ScriptedAnswer, ScriptedProvider};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -96,7 +96,7 @@ impl Provider for ImageReader {
 
 #[tokio::test]
 async fn core_29_another_host_executes_a_model_call() {
-    let answer = Answer::new().thinking("hm", Some("s")).text("Look:");
+    let answer = ScriptedAnswer::new().thinking("hm", Some("s")).text("Look:");
     let answer = answer.tool("look", serde_json::json!({"at": "x"}));
     let script = || Script::new().answer(answer.clone());
     let here = ScriptedProvider::new(script());

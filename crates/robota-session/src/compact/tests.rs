@@ -5,7 +5,7 @@ use robota_core::event::CompactionTrigger;
 use robota_core::ids::{CountingIds, MessageId};
 use robota_core::message::{Block, MessageState, ToolInput, ToolResult, ToolUse};
 use robota_core::provider::{FailureReason, StopReason};
-use robota_core::scripted::{Answer, Script, ScriptedProvider};
+use robota_core::scripted::{Script, ScriptedAnswer, ScriptedProvider};
 use robota_core::state::State;
 use serde_json::json;
 
@@ -55,7 +55,7 @@ fn kept(view: &View, compaction: &Compaction) -> usize {
 async fn sess_06_old_turns_become_a_summary_and_new_ones_stay_verbatim() {
     let view = conversation(10, 3_000);
     let usage = Usage::new(5_000, 200);
-    let answer = Answer::new().text("They asked ten things.").usage(usage);
+    let answer = ScriptedAnswer::new().text("They asked ten things.").usage(usage);
     let (compactor, model) = compactor(Script::new().answer(answer), 20_000);
     let done = compactor.compact(request(view.clone()), CallContext::detached()).await.unwrap();
     assert_eq!(done.summary.text(), "[Context Summary] They asked ten things.");
@@ -195,7 +195,7 @@ async fn sess_06_a_summary_that_is_not_whole_never_replaces_the_history() {
         StopReason::Filtered,
         StopReason::Pause,
     ] {
-        let answer = Answer::new().text("They asked").stop(stop.clone());
+        let answer = ScriptedAnswer::new().text("They asked").stop(stop.clone());
         let (compactor, _) = compactor(Script::new().answer(answer), 20_000);
         let view = conversation(10, 3_000);
         let failed = compactor.compact(request(view), CallContext::detached()).await;
@@ -238,14 +238,14 @@ async fn sess_06_a_window_that_is_smaller_than_assumed_needs_smaller_pieces() {
 #[tokio::test(start_paused = true)]
 async fn sess_06_a_failed_summary_reports_what_it_cost() {
     let usage = |tokens| Usage::new(tokens, 7);
-    let whole = |tokens| Answer::new().text("So far.").usage(usage(tokens));
+    let whole = |tokens| ScriptedAnswer::new().text("So far.").usage(usage(tokens));
     for (script, expected) in [
-        (Script::new().answer(Answer::new().usage(usage(50))), vec![usage(50)]),
+        (Script::new().answer(ScriptedAnswer::new().usage(usage(50))), vec![usage(50)]),
         (
             Script::new()
                 .answer(whole(40))
                 .answer(whole(30))
-                .answer(Answer::new().usage(usage(20))),
+                .answer(ScriptedAnswer::new().usage(usage(20))),
             vec![usage(20), usage(40) + usage(30)],
         ),
         (Script::new().answer(whole(40)).looped(), vec![]),

@@ -411,8 +411,8 @@ impl From<Failure> for Reply {
     }
 }
 
-impl From<scripted::Answer> for Reply {
-    fn from(answer: scripted::Answer) -> Self {
+impl From<scripted::ScriptedAnswer> for Reply {
+    fn from(answer: scripted::ScriptedAnswer) -> Self {
         let expect = Expect {
             last: answer.expect.last,
             system: answer.expect.system,

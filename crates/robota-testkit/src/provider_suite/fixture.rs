@@ -120,17 +120,17 @@ impl Fixture {
     }
 
     /// Sends "hello" and waits for the whole answer.
-    pub async fn hello(&self) -> Result<Answer, ProviderError> {
+    pub async fn hello(&self) -> Result<ProviderAnswer, ProviderError> {
         self.ask(vec![self.user("hello")]).await
     }
 
     /// Sends a conversation and waits for the whole answer.
-    pub async fn ask(&self, messages: Vec<Arc<Message>>) -> Result<Answer, ProviderError> {
+    pub async fn ask(&self, messages: Vec<Arc<Message>>) -> Result<ProviderAnswer, ProviderError> {
         self.send(self.request(messages)).await
     }
 
     /// Sends a request and waits for the whole answer. Checks that the stream keeps its contract.
-    pub async fn send(&self, request: ModelRequest) -> Result<Answer, ProviderError> {
+    pub async fn send(&self, request: ModelRequest) -> Result<ProviderAnswer, ProviderError> {
         let context = CallContext::detached().with_blobs(self.blobs.clone());
         let mut stream = self.provider.stream(request, context).await?;
         let mut deltas = Vec::new();
@@ -153,7 +153,7 @@ impl Fixture {
         Ok(self.collect(deltas))
     }
 
-    fn collect(&self, deltas: Vec<Delta>) -> Answer {
+    fn collect(&self, deltas: Vec<Delta>) -> ProviderAnswer {
         let mut pending = StreamingAnswer::default();
         let (mut usage, mut stop) = (None, None);
         for delta in &deltas {
@@ -170,7 +170,7 @@ impl Fixture {
         }
         let message = Message::assistant(&self.ids, pending.take_blocks(), MessageState::Complete)
             .with_usage(usage);
-        Answer { deltas, message: Arc::new(message), usage, stop: stop.unwrap() }
+        ProviderAnswer { deltas, message: Arc::new(message), usage, stop: stop.unwrap() }
     }
 
     /// Returns the n-th model call that the mock server received, counted from one.
@@ -185,7 +185,7 @@ impl Fixture {
 
 /// The result of a call.
 #[derive(Debug)]
-pub struct Answer {
+pub struct ProviderAnswer {
     /// All deltas in the order of their arrival.
     pub deltas: Vec<Delta>,
     /// The answer as a turn would commit it.
@@ -196,7 +196,7 @@ pub struct Answer {
     pub stop: StopReason,
 }
 
-impl Answer {
+impl ProviderAnswer {
     /// Returns the text of the answer.
     pub fn text(&self) -> String {
         self.message.text()

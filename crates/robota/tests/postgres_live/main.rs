@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use robota_core::event::Event;
 use robota_core::journal::JournalStore as _;
-use robota_core::scripted::{Answer, Script};
+use robota_core::scripted::{Script, ScriptedAnswer};
 use robota_session::{EventFilter, SessionError, StartAt};
 use robota_store::{PostgresStore, SqlOptions};
 use robota_testkit::postgres::CutPoint;
@@ -106,8 +106,8 @@ async fn sess_08_kode_12_a_live_session_restores_what_a_server_forgot() {
     // Now and then it writes just before it crashes.
     for attempt in 1..=5 {
         let script = Script::new()
-            .answer(Answer::new().tool("look", serde_json::json!({"n": 1})))
-            .answer(Answer::new().text("Half").gate("crash").text(" whole."))
+            .answer(ScriptedAnswer::new().tool("look", serde_json::json!({"n": 1})))
+            .answer(ScriptedAnswer::new().text("Half").gate("crash").text(" whole."))
             .text("After.");
         let scene = Scene::new(&address, script, quiet(), retries(20, 20)).await;
         let mut live = scene.session(&format!("forgotten-{attempt}")).await;
@@ -143,7 +143,7 @@ async fn sess_08_kode_12_a_live_session_outlives_a_server_that_was_gone() {
     let Some(mut server) = server() else { return };
     let address = server.database().unwrap();
     let script = Script::new()
-        .answer(Answer::new().text("Half").gate("gone").text(" whole."))
+        .answer(ScriptedAnswer::new().text("Half").gate("gone").text(" whole."))
         .text("After.");
     let scene = Scene::new(&address, script, quiet(), retries(2, 1)).await;
     let mut live = scene.session("gone").await;
@@ -170,7 +170,8 @@ async fn sess_08_kode_12_a_live_session_outlives_a_server_that_was_gone() {
 async fn sess_08_kode_12_a_live_session_waits_for_a_server_that_refuses() {
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
-    let gated = Script::new().answer(Answer::new().text("Half").gate("refused").text(" whole."));
+    let gated =
+        Script::new().answer(ScriptedAnswer::new().text("Half").gate("refused").text(" whole."));
     let scene = Scene::new(&address, gated, quiet(), retries(3_000, 10)).await;
     let mut live = scene.session("refused").await;
     let chat = live.session.chat("Go", EventFilter::default()).await.unwrap();
@@ -193,7 +194,7 @@ async fn sess_08_kode_12_a_live_session_recovers_without_being_reopened() {
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
     let script = Script::new()
-        .answer(Answer::new().text("Half").gate("refused").text(" whole."))
+        .answer(ScriptedAnswer::new().text("Half").gate("refused").text(" whole."))
         .text("After.");
     let scene = Scene::new(&address, script, quiet(), retries(2, 1)).await;
     let mut live = scene.session("itself").await;
@@ -216,7 +217,7 @@ async fn sess_08_a_failure_before_an_input_was_accepted_is_not_reported_for_it()
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
     let script = Script::new()
-        .answer(Answer::new().text("Half").gate("refused").text(" whole."))
+        .answer(ScriptedAnswer::new().text("Half").gate("refused").text(" whole."))
         .text("After.");
     let scene = Scene::new(&address, script, quiet(), retries(100, 10)).await;
     let mut live = scene.session("between").await;
@@ -251,7 +252,8 @@ async fn sess_08_a_failure_before_an_input_was_accepted_is_not_reported_for_it()
 async fn sess_08_an_input_that_was_accepted_is_never_reported_as_refused() {
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
-    let script = Script::new().answer(Answer::new().gate("accepted").text("Yes.")).text("After.");
+    let script =
+        Script::new().answer(ScriptedAnswer::new().gate("accepted").text("Yes.")).text("After.");
     let scene = Scene::new(&address, script, quiet(), retries(2, 1)).await;
     let mut live = scene.session("accepted").await;
     let session = live.session.clone();
@@ -278,7 +280,7 @@ async fn sess_08_kode_12_a_live_session_ends_with_its_lease_when_the_server_is_s
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
     let script = Script::new()
-        .answer(Answer::new().text("Half").gate("silent").text(" whole."))
+        .answer(ScriptedAnswer::new().text("Half").gate("silent").text(" whole."))
         .text("After.");
     let lease = std::time::Duration::from_secs(1);
     let options = SqlOptions { lease, ..quiet() };
@@ -321,8 +323,10 @@ async fn kode_12_a_session_that_was_shut_down_can_be_opened_by_another_store() {
 async fn sess_08_kode_12_a_live_session_ends_when_its_lease_cannot_be_renewed() {
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
-    let script =
-        Script::new().answer(Answer::new().text("Half").gate("never")).text("After.").text("Yes.");
+    let script = Script::new()
+        .answer(ScriptedAnswer::new().text("Half").gate("never"))
+        .text("After.")
+        .text("Yes.");
     let lease = std::time::Duration::from_secs(1);
     let options = SqlOptions { lease, ..quiet() };
     let scene = Scene::new(&address, script, options, retries(1, 1)).await;

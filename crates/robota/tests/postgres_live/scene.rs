@@ -10,7 +10,7 @@ use robota_core::ids::{CallId, InputId, SessionId};
 use robota_core::journal::{JournalError, JournalStore as _, read_all};
 use robota_core::permission::{Class, Verdict};
 use robota_core::resume::{load, load_whole};
-use robota_core::scripted::{Answer, Script, ScriptedProvider};
+use robota_core::scripted::{Script, ScriptedAnswer, ScriptedProvider};
 use robota_core::tool::{DidRun, Tool};
 use robota_session::replay::validate;
 use robota_session::{EventFilter, Session, SessionBuilder, SessionError, StartAt};
@@ -42,10 +42,12 @@ pub(crate) fn script(turns: u32) -> Script {
     for turn in 0..turns {
         let call = |nth: u32| json!({ "n": turn * 10 + nth });
         script = script
-            .answer(Answer::new().text("I look.").tool("look", call(1)).tool("act", call(2)))
-            .answer(Answer::new().tool("act", call(3)))
-            .answer(Answer::new().chunks(["Done", " ", "it."]))
-            .answer(Answer::new().text("Yes."));
+            .answer(
+                ScriptedAnswer::new().text("I look.").tool("look", call(1)).tool("act", call(2)),
+            )
+            .answer(ScriptedAnswer::new().tool("act", call(3)))
+            .answer(ScriptedAnswer::new().chunks(["Done", " ", "it."]))
+            .answer(ScriptedAnswer::new().text("Yes."));
     }
     script
 }

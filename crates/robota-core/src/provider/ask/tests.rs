@@ -1,6 +1,6 @@
 use super::*;
 use crate::ids::CountingIds;
-use crate::scripted::{Answer, Script, ScriptedProvider};
+use crate::scripted::{Script, ScriptedAnswer, ScriptedProvider};
 
 async fn ask_with(script: Script, budget: u64) -> Result<String, ProviderError> {
     let retry = RetryPolicy { budget: Duration::from_secs(budget), ..RetryPolicy::default() };
@@ -14,9 +14,9 @@ async fn ask_with(script: Script, budget: u64) -> Result<String, ProviderError> 
 /// The time of the first attempt is not part of the budget, which is for waiting and trying again.
 #[tokio::test(start_paused = true)]
 async fn core_14_the_budget_of_retries_begins_with_the_first_failure() {
-    let stalled = || Script::new().answer(Answer::new().stall());
+    let stalled = || Script::new().answer(ScriptedAnswer::new().stall());
     assert_eq!(ask_with(stalled().text("Done."), 30).await.unwrap(), "Done.");
     // The second attempt uses the budget up.
-    let twice = stalled().answer(Answer::new().stall()).text("Done.");
+    let twice = stalled().answer(ScriptedAnswer::new().stall()).text("Done.");
     ask_with(twice, 30).await.unwrap_err();
 }

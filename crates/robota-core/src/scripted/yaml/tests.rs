@@ -47,10 +47,13 @@ fn the_documented_example_means_what_it_says() {
     let answers = script.answers();
     assert_eq!(answers.len(), 10);
     assert!(!script.is_looped());
-    assert_eq!(answers[0], Answer::new().text("Hello.").chunked(NonZeroUsize::new(12).unwrap()));
+    assert_eq!(
+        answers[0],
+        ScriptedAnswer::new().text("Hello.").chunked(NonZeroUsize::new(12).unwrap())
+    );
     assert_eq!(
         answers[1],
-        Answer::new()
+        ScriptedAnswer::new()
             .thinking("They want the notes.", None)
             .text("Let me look.")
             .tool("Read", json!({"file_path": "notes.txt"}))

@@ -3,7 +3,7 @@ use robota_core::event::{Event, TextChunk};
 use robota_core::ids::CountingIds;
 use robota_core::journal::MemoryStore;
 use robota_core::message::Block;
-use robota_core::scripted::{Answer, Script, ScriptedProvider};
+use robota_core::scripted::{Script, ScriptedAnswer, ScriptedProvider};
 
 use super::*;
 use crate::Session;
@@ -192,7 +192,7 @@ async fn sess_12_a_tool_that_the_service_ran_is_a_line() {
 #[tokio::test]
 async fn sess_12_the_log_can_be_read_while_a_run_is_in_progress() {
     let (store, id) = (MemoryStore::new(), SessionId::from("s"));
-    let answer = Answer::new().text("Half an").gate("hold").text(" answer.");
+    let answer = ScriptedAnswer::new().text("Half an").gate("hold").text(" answer.");
     let model = ScriptedProvider::new(Script::new().answer(answer));
     let session = Session::builder(model.clone(), "m").open(store.clone(), "s").await.unwrap();
     session.send("Hi").await.unwrap();

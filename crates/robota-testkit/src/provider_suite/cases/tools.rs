@@ -61,7 +61,7 @@ fn three() -> Vec<(String, serde_json::Value)> {
     ]
 }
 
-fn distinct_ids(answered: &super::super::Answer) {
+fn distinct_ids(answered: &super::super::ProviderAnswer) {
     let calls = answered.calls();
     let mut ids: Vec<_> = calls.iter().map(|call| call.id.as_str()).collect();
     assert!(ids.iter().all(|id| !id.is_empty()), "every call has an id: {ids:?}");
