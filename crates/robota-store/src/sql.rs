@@ -25,7 +25,6 @@ mod schema;
 mod sqlite;
 mod store;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +34,7 @@ use robota_core::journal::JournalError;
 
 use append::{Append, AppendOutcome};
 use ended_leases::Token;
+use lease::Refused;
 
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
@@ -132,17 +132,27 @@ trait Tx: Query {
     /// Takes a lock on the blobs until the end of the transaction.
     async fn lock_blobs(&mut self, what: BlobLock) -> Result<(), JournalError>;
 
-    /// Allows the statements that follow to take long, because they change many rows.
-    async fn allow_long_statements(&mut self) -> Result<(), JournalError>;
+    /// Allows the statements that follow to take long.
+    async fn allow_long_statements(&mut self, because: Long) -> Result<(), JournalError>;
 }
 
 /// Which lock on the blobs a transaction needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BlobLock {
-    /// Shared: for storing blobs.
-    Put,
-    /// Exclusive: for sweeping blobs.
+    /// Shared: for storing blobs, and for changing which session refers to them. Waits for the end of a
+    /// sweep.
+    Refer,
+    /// Exclusive: for sweeping blobs. While it waits, all others wait too, so it fails after some seconds.
     Sweep,
+}
+
+/// Why statements take long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Long {
+    /// They change many rows.
+    ManyRows,
+    /// They send a large value, possibly through a slow network.
+    LargeValue,
 }
 
 /// What runs in a transaction.
@@ -191,13 +201,13 @@ trait Database: Send + Sync + 'static {
     /// Appends events if the lease row is as expected.
     fn append(&self, append: Arc<Append>) -> BoxFuture<'_, Result<AppendOutcome, JournalError>>;
 
-    /// Renews leases, given by journal and token, for `ttl` milliseconds. Returns the journals
-    /// whose row has that token.
+    /// Renews leases, given by journal and token, for `ttl` milliseconds. Returns those whose row
+    /// does not have that token, and why.
     fn renew(
         &self,
         leases: Vec<(i64, Token)>,
         ttl: i64,
-    ) -> BoxFuture<'_, Result<HashSet<i64>, JournalError>>;
+    ) -> BoxFuture<'_, Result<Vec<Refused>, JournalError>>;
 
     /// Runs a transaction in the background. Returns its task, or none if the database runs
     /// transactions in the order of the calls anyway.

@@ -407,50 +407,73 @@ async fn kode_12_a_process_that_was_stopped_for_longer_than_its_lease_keeps_it()
     }
 }
 
-/// As above, but another writer took the session meanwhile.
+/// As above, but another writer took the session meanwhile: of another store, or of the same one.
 #[tokio::test]
 async fn kode_12_a_process_that_was_stopped_finds_out_that_its_session_was_taken() {
     let Some(server) = server() else { return };
     let clock = leases::clock();
-    let (first, second) = pair(&server, leases::options(&clock)).await;
-    let session = SessionId::from("s");
-    let mut writer = first.create(&session).await.unwrap();
-    writer.append(&events(1..=1), Durability::Synced).await.unwrap();
-    clock.advance(leases::LEASE * 2);
-    let _taken = second.open(&session).await.unwrap();
-    tokio::time::pause();
-    tokio::time::advance(leases::LEASE * 2).await;
-    tokio::time::resume();
-    writer.lost().cancelled().await;
-    let error = writer.lost_error().unwrap();
-    let JournalError::Lost { reason: LostReason::TakenOver { owner }, .. } = &error else {
-        panic!("{error}");
-    };
-    assert_eq!(owner.as_ref().and_then(|owner| owner.pid), Some(std::process::id()), "{error}");
+    for same_store in [false, true] {
+        let (first, second) = pair(&server, leases::options(&clock)).await;
+        let session = SessionId::from("s");
+        let mut writer = first.create(&session).await.unwrap();
+        writer.append(&events(1..=1), Durability::Synced).await.unwrap();
+        clock.advance(leases::LEASE * 2);
+        let taken = if same_store { &first } else { &second }.open(&session).await.unwrap();
+        tokio::time::pause();
+        tokio::time::advance(leases::LEASE * 2).await;
+        tokio::time::resume();
+        let limit = std::time::Duration::from_secs(60);
+        tokio::time::timeout(limit, writer.lost().cancelled()).await.expect("it is lost");
+        let error = writer.lost_error().unwrap();
+        let JournalError::Lost { reason: LostReason::TakenOver { owner }, .. } = &error else {
+            panic!("{error}");
+        };
+        assert_eq!(owner.as_ref().and_then(|owner| owner.pid), Some(std::process::id()), "{error}");
+        assert!(!taken.lost().is_cancelled());
+    }
 }
 
-/// Finding out who took a session waits for a row that is locked; the other leases are renewed
-/// meanwhile.
+/// A writer learns at its next renewal that its session was taken or deleted, also if many were, and
+/// if their rows are locked; the other leases are renewed meanwhile.
 #[tokio::test]
-async fn kode_12_a_lease_that_was_taken_does_not_delay_the_others() {
+async fn kode_12_leases_that_were_taken_end_at_once_and_do_not_delay_the_others() {
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
     let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
     tokio::spawn(connection);
-    let lease = std::time::Duration::from_secs(2);
+    let lease = std::time::Duration::from_secs(6);
     let store = PostgresStore::connect_at(&address, SqlOptions { lease, ..quiet() }).await.unwrap();
-    let mut taken = store.create(&SessionId::from("taken")).await.unwrap();
-    taken.append(&events(1..=1), Durability::Synced).await.unwrap();
-    let mut kept = store.create(&SessionId::from("kept")).await.unwrap();
-    kept.append(&events(1..=1), Durability::Synced).await.unwrap();
-    let sql = "UPDATE robota_leases SET token = 7 WHERE journal =                (SELECT journal FROM robota_sessions WHERE session = 'taken')";
+    let mut writers = Vec::new();
+    for number in 0..20 {
+        let mut writer = store.create(&SessionId::from(format!("s{number}"))).await.unwrap();
+        writer.append(&events(1..=1), Durability::Synced).await.unwrap();
+        writers.push(writer);
+    }
+    let mut kept = writers.pop().unwrap();
+    let sql = "UPDATE robota_leases SET token = 7 WHERE journal IN \
+                  (SELECT journal FROM robota_sessions WHERE session <> 's19'); \
+               UPDATE robota_sessions SET lease = 'pid 7 on elsewhere' WHERE session = 's0'; \
+               WITH gone AS (DELETE FROM robota_sessions WHERE session = 's1' RETURNING journal) \
+                  DELETE FROM robota_leases USING gone WHERE robota_leases.journal = gone.journal";
     client.batch_execute(sql).await.unwrap();
-    // A reader does not wait for this lock, and neither does the renewal, whose token is another.
+    // A reader does not wait for these locks, and neither does the renewal, whose tokens are others.
     let sql = "BEGIN; SELECT 1 FROM robota_leases WHERE token = 7 FOR UPDATE";
     client.batch_execute(sql).await.unwrap();
-    taken.lost().cancelled().await;
-    let error = taken.lost_error().unwrap();
-    assert!(matches!(error, JournalError::Lost { reason: LostReason::TakenOver { .. }, .. }));
+    let limit = std::time::Duration::from_secs(15);
+    let lost = writers.iter().map(|writer| writer.lost());
+    let lost = futures::future::join_all(lost.map(async |lost| lost.cancelled().await));
+    tokio::time::timeout(limit, lost).await.expect("all are lost");
+    for (number, writer) in writers.iter().enumerate() {
+        let JournalError::Lost { reason, .. } = writer.lost_error().unwrap() else { panic!() };
+        match reason {
+            LostReason::Deleted => assert_eq!(number, 1),
+            LostReason::TakenOver { owner } if number == 0 => {
+                assert_eq!(owner.and_then(|owner| owner.pid), Some(7));
+            }
+            LostReason::TakenOver { .. } if number > 1 => {}
+            reason => panic!("s{number}: {reason:?}"),
+        }
+    }
     assert_eq!(kept.lost_error(), None);
     kept.append(&events(2..=2), Durability::Synced).await.unwrap();
 }
@@ -740,4 +763,73 @@ async fn storing_a_blob_waits_for_the_deletion_of_a_long_session() {
     for (byte, stored) in (0..20_u8).zip(stored) {
         assert_eq!(blobs.get(&stored.unwrap()).await.unwrap(), Some(vec![byte]));
     }
+}
+
+/// What keeps the server from giving the lock of one dead client to all others.
+#[tokio::test]
+async fn a_dead_client_that_stored_a_blob_blocks_neither_deletions_nor_other_blobs() {
+    let Some(server) = server() else { return };
+    let address = server.database().unwrap();
+    let store = PostgresStore::connect_at(&address, quiet()).await.unwrap();
+    let (first, second) = (SessionId::from("first"), SessionId::from("second"));
+    for session in [&first, &second] {
+        let mut journal = store.create(session).await.unwrap();
+        journal.append(&events(1..=1), Durability::Synced).await.unwrap();
+        journal.release().await;
+    }
+    let shared = store.blobs(&first).put(b"of both").await.unwrap();
+    store.blobs(&second).put(b"of both").await.unwrap();
+    let own = store.blobs(&first).put(b"of the first").await.unwrap();
+    let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let lock = i64::from_be_bytes(*b"robota\0\x02");
+    client
+        .batch_execute(&format!("BEGIN; SELECT pg_advisory_xact_lock_shared({lock})"))
+        .await
+        .unwrap();
+    let blobs = store.blobs(&second);
+    let work = async {
+        let (deleted, stored) = tokio::join!(store.delete(&first), blobs.put(b"of the second"));
+        stored.unwrap();
+        deleted.unwrap()
+    };
+    let limit = std::time::Duration::from_secs(60);
+    assert!(tokio::time::timeout(limit, work).await.expect("they do not wait for the client"));
+    assert!(matches!(store.head(&first).await, Err(JournalError::NotFound(_))));
+    // The next deletion removes what this one could not.
+    client.batch_execute("ROLLBACK").await.unwrap();
+    assert!(!store.delete(&SessionId::from("missing")).await.unwrap());
+    let third = store.create(&SessionId::from("third")).await.unwrap();
+    let only = store.blobs(&SessionId::from("third")).put(b"of the third").await.unwrap();
+    drop(third);
+    assert!(blobs.get(&shared).await.unwrap().is_some(), "the second session has it");
+    assert!(store.delete(&second).await.unwrap());
+    for blob in [&own, &shared] {
+        assert_eq!(blobs.get(blob).await.unwrap(), None);
+    }
+    assert!(blobs.get(&only).await.unwrap().is_some());
+}
+
+/// The server ends the transactions of clients that are gone: of those that send a large blob after a
+/// longer time, because that much may pass between two of their statements.
+#[tokio::test]
+async fn the_server_limits_how_long_a_transaction_waits_for_its_client() {
+    let Some(server) = server() else { return };
+    let address = server.database().unwrap();
+    let store = PostgresStore::connect_at(&address, quiet()).await.unwrap();
+    let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let sql = "CREATE TABLE limits (id SERIAL, idle TEXT); \
+               CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+                  INSERT INTO limits (idle) \
+                     VALUES (current_setting('idle_in_transaction_session_timeout')); \
+                  RETURN NEW; END $$; \
+               CREATE TRIGGER note AFTER INSERT ON robota_blobs FOR EACH ROW EXECUTE FUNCTION note()";
+    client.batch_execute(sql).await.unwrap();
+    let blobs = store.blobs(&SessionId::from("s"));
+    blobs.put(b"short").await.unwrap();
+    blobs.put(&vec![7; 2 * 1024 * 1024]).await.unwrap();
+    let rows = client.query("SELECT idle FROM limits ORDER BY id", &[]).await.unwrap();
+    let limits: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    assert_eq!(limits, ["15s", "1h"]);
 }

@@ -38,6 +38,13 @@ async fn kode_12_losing_a_lease_is_reported() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_lease_that_its_own_store_took_over_is_lost() {
+    let clock = leases::clock();
+    let (store, _, _folder) = pair(leases::options(&clock)).await;
+    leases::a_lease_that_its_own_store_took_over_is_lost(&store, &clock).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn kode_12_a_lease_is_renewed_for_as_long_as_its_writer_lives() {
     let clock = leases::clock();
     let (first, second, _folder) = pair(leases::options(&clock)).await;

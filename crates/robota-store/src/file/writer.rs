@@ -229,9 +229,10 @@ impl Writer {
         self.write(events, &lines, durability)
     }
 
-    /// Appends like [`Writer::append`] if that needs no sync and no other file: if it only copies
-    /// a few kilobytes into the page cache. Otherwise, also for events that [`Writer::append`] refuses,
-    /// does nothing and returns none.
+    /// Appends like [`Writer::append`] if that needs no sync and replaces no file: if it only copies
+    /// a few kilobytes, and sometimes a mark of 16 bytes, into the page cache. (At the level `relaxed`,
+    /// which promises nothing about them, it may replace the index.) Otherwise, also for events that
+    /// [`Writer::append`] refuses, does nothing and returns none.
     pub(super) fn append_short(
         &mut self,
         events: &[Arc<Envelope>],
@@ -247,6 +248,9 @@ impl Writer {
             return None;
         }
         let lines = Lines::up_to(SHORT_WRITE, events).ok()??;
+        if has_head_record(open.len, open.len + lines.bytes.len() as u64) {
+            return None;
+        }
         Some(self.write(events, &lines, durability))
     }
 
@@ -259,7 +263,7 @@ impl Writer {
     ) -> Result<(), JournalError> {
         let waits = self.files.level.waits(durability);
         let Some(SegmentWriter { tail: Some(tail), len, .. }) = &mut self.open else {
-            return Ok(());
+            return Err(self.refuse("the file of its events is not open".to_owned()));
         };
         let before = *len;
         failpoint!("store.append.before_write");
@@ -390,7 +394,7 @@ impl Writer {
         }
         let (Some(head), Some(start)) = (&self.head, starts.last()) else { return };
         self.last_start = Some(before + start);
-        if before / HEAD_RECORD_EVERY != open.len / HEAD_RECORD_EVERY {
+        if has_head_record(before, open.len) {
             let record = HeadRecord { head: head.clone(), offset: open.len, start: before + start };
             index::write_head_record(&*self.files.disk, &open.segment, &record);
         }
@@ -503,6 +507,11 @@ fn could_not_undo(error: &str, undo: &io::Error) -> String {
         "an earlier append failed ({error}) and could not be undone ({undo}); the session must be \
          opened again"
     )
+}
+
+/// Returns whether a head record is due after an append to a segment.
+fn has_head_record(before: u64, after: u64) -> bool {
+    before / HEAD_RECORD_EVERY != after / HEAD_RECORD_EVERY
 }
 
 /// Returns whether a list would show something different, or the index is far behind.

@@ -8,7 +8,7 @@ use robota_core::journal::JournalError;
 use robota_core::message::BlobRef;
 use tokio::sync::Semaphore;
 
-use super::{BlobLock, Database, Query, Tx, Value};
+use super::{BlobLock, Database, Long, Query, Tx, Value};
 use crate::DurabilityLevel;
 use crate::failpoint::failpoint;
 
@@ -29,7 +29,7 @@ async fn put(
     hash: &str,
     bytes: &[u8],
 ) -> Result<(), JournalError> {
-    tx.lock_blobs(BlobLock::Put).await?;
+    tx.lock_blobs(BlobLock::Refer).await?;
     let add_ref =
         "INSERT INTO robota_refs (session, sha256) VALUES ($1, $2) ON CONFLICT DO NOTHING";
     tx.execute(add_ref, vec![Value::text(session.as_str()), Value::text(hash)]).await?;
@@ -39,7 +39,7 @@ async fn put(
         return Ok(());
     }
     if bytes.len() > LARGE {
-        tx.allow_long_statements().await?;
+        tx.allow_long_statements(Long::LargeValue).await?;
     }
     let insert = "INSERT INTO robota_blobs (sha256, bytes) VALUES ($1, $2) ON CONFLICT DO NOTHING";
     tx.execute(insert, vec![Value::text(hash), Value::Bytes(bytes.to_vec())]).await?;

@@ -102,6 +102,28 @@ impl Drop for Lease {
     }
 }
 
+/// A lease that was not renewed.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Refused {
+    pub(super) token: Token,
+    pub(super) reason: LostReason,
+}
+
+impl Refused {
+    /// Creates it from what the database has for the lease's journal: the owner of the lease there, if
+    /// there is a session.
+    pub(super) fn new(token: Token, is_stored: bool, owner: Option<LeaseOwner>) -> Self {
+        // Without its journal the session was deleted, and its id may have been used again.
+        let reason = if is_stored { LostReason::TakenOver { owner } } else { LostReason::Deleted };
+        Self { token, reason }
+    }
+}
+
+/// Converts the columns of a session's row that name the owner of its lease.
+pub(super) fn owner_of(text: Option<&str>, process: Option<String>) -> Option<LeaseOwner> {
+    text.map(|text| LeaseOwner { process, ..LeaseOwner::parse(text) })
+}
+
 /// The rows of a session, locked until the end of the transaction.
 pub(super) struct SessionRow {
     pub(super) journal: i64,
@@ -162,7 +184,7 @@ pub(super) async fn lock_session_row(
         head,
         bytes,
         last: (last.seq > 0).then_some(last),
-        owner: owner.map(|text| LeaseOwner { process, ..LeaseOwner::parse(&text) }),
+        owner: owner_of(owner.as_deref(), process),
         token,
         expires,
     }))
@@ -179,10 +201,25 @@ pub(super) async fn open(
     if row.last.is_none() {
         return Err(missing());
     }
-    let now = tx.now().await?;
-    row.check_free(session, now, &request.ended)?;
+    let now = Now::of(tx).await?;
+    row.check_free(session, now.database, &request.ended)?;
     let tail = Tail::load(tx, &row).await?;
     Ok((grant(tx, session, row.journal, request, now).await?, tail))
+}
+
+/// The time of the database, and when it was asked for.
+#[derive(Clone, Copy)]
+struct Now {
+    database: i64,
+    /// Before the time of the database, so that a lease ends here before it ends there.
+    asked_at: Instant,
+}
+
+impl Now {
+    async fn of(tx: &mut dyn Tx) -> Result<Self, JournalError> {
+        let asked_at = Instant::now();
+        Ok(Self { database: tx.now().await?, asked_at })
+    }
 }
 
 async fn grant(
@@ -190,7 +227,7 @@ async fn grant(
     session: &SessionId,
     journal: i64,
     request: &LeaseRequest,
-    now: i64,
+    now: Now,
 ) -> Result<Lease, JournalError> {
     // Created before the row is updated, so that dropping it records its end, also if the statement
     // fails.
@@ -199,13 +236,13 @@ async fn grant(
         journal,
         token: fresh_token(),
         ttl: request.ttl,
-        renewed: Mutex::new(Instant::now()),
+        renewed: Mutex::new(now.asked_at),
         lost: CancellationToken::new(),
         reason: OnceLock::new(),
         ended: Arc::clone(&request.ended),
     };
     let sql = "UPDATE robota_leases SET token = $2, expires = $3 WHERE journal = $1";
-    let values = [journal, lease.token, now + request.ttl];
+    let values = [journal, lease.token, now.database + request.ttl];
     tx.execute(sql, values.map(Value::Int).to_vec()).await?;
     let sql = "UPDATE robota_sessions SET lease = $2, lease_process = $3 WHERE session = $1";
     let values = vec![
@@ -237,8 +274,8 @@ pub(super) async fn claim(
         tx.execute(sql, values).await?;
         // None if the other process released the session in the meantime.
         let Some(row) = lock_session_row(tx, session).await? else { continue };
-        let now = tx.now().await?;
-        row.check_free(session, now, &request.ended)?;
+        let now = Now::of(tx).await?;
+        row.check_free(session, now.database, &request.ended)?;
         if row.last.is_some() {
             return Err(JournalError::Exists(session.clone()));
         }
@@ -279,3 +316,6 @@ pub(super) async fn release(
     tx.execute(sql, session).await?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

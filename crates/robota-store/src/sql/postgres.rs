@@ -3,7 +3,6 @@
 mod connection;
 mod side_connection;
 
-use std::collections::HashSet;
 use std::str::FromStr as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,8 +17,9 @@ use tokio_postgres::{Config, NoTls, Socket};
 
 use super::append::{Append, AppendOutcome};
 use super::ended_leases::Token;
+use super::lease::Refused;
 use super::store::SqlStore;
-use super::{Database, GrowthHints, ReadWork, SqlOptions, TxWork, Value, schema};
+use super::{Database, GrowthHints, Long, ReadWork, SqlOptions, TxWork, Value, schema};
 use connection::{Connections, Failure, PostgresReader, TIMEOUT, describe, now};
 use side_connection::SideConnection;
 
@@ -161,7 +161,7 @@ impl Postgres {
         let migrate = super::work(move |tx| {
             Box::pin(async move {
                 // Another process may be in a long migration.
-                tx.allow_long_statements().await?;
+                tx.allow_long_statements(Long::ManyRows).await?;
                 let sql = "SELECT pg_advisory_xact_lock($1::BIGINT)::TEXT";
                 tx.query(sql, vec![Value::Int(MIGRATION_LOCK)]).await?;
                 let sequence = "CREATE SEQUENCE IF NOT EXISTS robota_journal_ids";
@@ -252,7 +252,7 @@ impl Database for Postgres {
         &self,
         leases: Vec<(i64, Token)>,
         ttl: i64,
-    ) -> BoxFuture<'_, Result<HashSet<i64>, JournalError>> {
+    ) -> BoxFuture<'_, Result<Vec<Refused>, JournalError>> {
         Box::pin(self.side.renew(leases, ttl))
     }
 

@@ -1,29 +1,22 @@
 //! Renews the leases of all writers of a store: one task, one statement for all of them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use futures::StreamExt as _;
 use robota_core::journal::{JournalError, LostReason};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use super::Database;
 use super::ended_leases::Token;
-use super::lease::{Lease, lock_session_row};
-use super::{Database, work};
+use super::lease::{Lease, Refused};
 
 /// The shortest interval between renewals, however short a lease is.
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
 
 /// How long the renewal of a lease that has expired may take at most.
 const OVERDUE_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How long to look for the reason why a lease was refused.
-const REASON_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How many of those searches run at the same time.
-const REASONS_AT_ONCE: usize = 4;
 
 /// The leases of the writers of one store.
 pub(super) struct Renewals<D> {
@@ -100,11 +93,15 @@ impl<D: Database> Renewals<D> {
             None => sent_at + Duration::from_secs(3_600),
         };
         let answer = tokio::time::timeout_at(until, self.ask(&leases, overdue)).await;
-        if let Ok(Ok(renewed)) = answer {
-            let (renewed, refused): (Vec<_>, Vec<_>) =
-                leases.into_iter().partition(|lease| renewed.contains(&lease.journal));
-            renewed.iter().for_each(|lease| lease.renewed(sent_at));
-            self.report_refused(refused);
+        if let Ok(Ok(refused)) = answer {
+            let mut reasons: HashMap<Token, LostReason> =
+                refused.into_iter().map(|refused| (refused.token, refused.reason)).collect();
+            for lease in leases {
+                match reasons.remove(&lease.token) {
+                    Some(reason) => lease.lose(reason),
+                    None => lease.renewed(sent_at),
+                }
+            }
             return next;
         }
         if !D::SHARED {
@@ -144,7 +141,7 @@ impl<D: Database> Renewals<D> {
         &self,
         leases: &[Arc<Lease>],
         overdue: bool,
-    ) -> Result<HashSet<i64>, JournalError> {
+    ) -> Result<Vec<Refused>, JournalError> {
         let ttl = i64::try_from(self.ttl.as_millis()).unwrap_or(i64::MAX / 2);
         loop {
             let keys = leases.iter().map(|lease| (lease.journal, lease.token)).collect();
@@ -154,43 +151,6 @@ impl<D: Database> Renewals<D> {
             }
         }
     }
-
-    /// Marks leases that the database refused as lost, with the reason. This happens in a task of its
-    /// own, so that the other leases are renewed in time.
-    fn report_refused(&self, refused: Vec<Arc<Lease>>) {
-        if refused.is_empty() {
-            return;
-        }
-        {
-            // A token never comes back, so the lease is not renewed again.
-            let mut state = self.state();
-            for lease in &refused {
-                state.leases.remove(&lease.token);
-            }
-        }
-        let database = Arc::clone(&self.database);
-        tokio::spawn(async move {
-            let find = |lease| find_loss_reason(&*database, lease);
-            futures::stream::iter(refused).for_each_concurrent(REASONS_AT_ONCE, find).await;
-        });
-    }
-}
-
-/// Finds out why a lease was refused, and marks it as lost.
-async fn find_loss_reason<D: Database>(database: &D, lease: Arc<Lease>) {
-    let mine = Arc::clone(&lease);
-    let check = work(move |tx| {
-        Box::pin(async move {
-            let row = lock_session_row(tx, &mine.session).await?;
-            mine.check(row).map(|_| ())
-        })
-    });
-    let checked = tokio::time::timeout(REASON_TIMEOUT, database.write(false, check)).await;
-    lease.lose(match checked {
-        Ok(Err(JournalError::Lost { reason, .. })) => reason,
-        // The row had another token, so this writer has lost the session, but it is not known to whom.
-        _ => LostReason::TakenOver { owner: None },
-    });
 }
 
 impl<D> Drop for Renewals<D> {

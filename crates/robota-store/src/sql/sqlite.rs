@@ -1,6 +1,5 @@
 //! SQLite: one thread writes, others read at the same time, thanks to the write-ahead log.
 
-use std::collections::HashSet;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -17,9 +16,11 @@ use tokio::sync::oneshot;
 
 use super::append::{Append, AppendOutcome};
 use super::ended_leases::Token;
+use super::lease::{Refused, owner_of};
 use super::store::SqlStore;
 use super::{
-    BlobLock, Database, GrowthHints, Query, ReadWork, Row, SqlOptions, Tx, TxWork, Value, schema,
+    BlobLock, Database, GrowthHints, Long, Query, ReadWork, Row, SqlOptions, Tx, TxWork, Value,
+    schema,
 };
 use crate::disk::{Disk as _, RealDisk};
 use crate::io;
@@ -268,19 +269,27 @@ impl Database for Sqlite {
         &self,
         leases: Vec<(i64, Token)>,
         ttl: i64,
-    ) -> BoxFuture<'_, Result<HashSet<i64>, JournalError>> {
+    ) -> BoxFuture<'_, Result<Vec<Refused>, JournalError>> {
         let sql = "UPDATE robota_leases SET expires = $3 WHERE journal = $1 AND token = $2";
+        let owner = "SELECT lease, lease_process FROM robota_sessions WHERE journal = $1";
         let renew = super::work(move |tx| {
             Box::pin(async move {
                 let expires = tx.now().await? + ttl;
-                let mut renewed = HashSet::new();
+                let mut refused = Vec::new();
                 for (journal, token) in leases {
                     let values = [journal, token, expires].map(Value::Int).to_vec();
                     if tx.execute(sql, values).await? > 0 {
-                        renewed.insert(journal);
+                        continue;
                     }
+                    let row = tx.first(owner, vec![Value::Int(journal)]).await?;
+                    let is_stored = row.is_some();
+                    let owner = match row {
+                        Some(mut row) => owner_of(row.opt_text()?.as_deref(), row.opt_text()?),
+                        None => None,
+                    };
+                    refused.push(Refused::new(token, is_stored, owner));
                 }
-                Ok(renewed)
+                Ok(refused)
             })
         });
         self.write(false, renew)
@@ -407,7 +416,7 @@ impl Tx for SqliteTx<'_> {
         Ok(())
     }
 
-    async fn allow_long_statements(&mut self) -> Result<(), JournalError> {
+    async fn allow_long_statements(&mut self, _because: Long) -> Result<(), JournalError> {
         // Statements on a local file have no limit.
         Ok(())
     }

@@ -233,7 +233,15 @@ impl<D: Database> JournalStore for SqlStore<D> {
         let (session, ended) = (session.clone(), Arc::clone(&self.ended));
         let delete =
             work(move |tx| Box::pin(async move { remove::delete(tx, &session, &ended).await }));
-        self.database.write(self.level != DurabilityLevel::Relaxed, delete).await
+        let durable = self.level != DurabilityLevel::Relaxed;
+        let deletion = self.database.write(durable, delete).await?;
+        if deletion.had_blobs {
+            let sweep = work(|tx| Box::pin(remove::sweep(tx)));
+            // The session is deleted. Blobs that could not be, because clients store some at the same
+            // time, are deleted with the next session.
+            let _ = self.database.write(durable, sweep).await;
+        }
+        Ok(deletion.existed)
     }
 
     async fn bytes(&self, session: &SessionId) -> Result<u64, JournalError> {

@@ -110,6 +110,26 @@ pub(crate) async fn losing_a_lease_is_reported(
     taken_over(&away.lost_error().unwrap(), false);
 }
 
+/// The process did not run for longer than a lease, and opened the session again before its old lease
+/// was renewed: the new lease does not keep the old one alive.
+pub(crate) async fn a_lease_that_its_own_store_took_over_is_lost(
+    store: &dyn JournalStore,
+    clock: &FakeClock,
+) {
+    let _frozen = FrozenTime::new();
+    let mut old = store.create(&session()).await.unwrap();
+    old.append(&events(1..=1), Durability::Synced).await.unwrap();
+    clock.advance(LEASE * 2);
+    let new = store.open(&session()).await.unwrap();
+    tokio::time::advance(LEASE / 3 + Duration::from_millis(1)).await;
+    // The renewal is submitted by now, and done before the next write.
+    tokio::task::yield_now().await;
+    let _ = store.delete(&SessionId::from("missing")).await.unwrap();
+    tokio::task::yield_now().await;
+    taken_over(&old.lost_error().unwrap(), false);
+    assert!(!new.lost().is_cancelled());
+}
+
 /// With `block`, no lease can be renewed.
 pub(crate) async fn an_expired_lease_that_no_writer_took_is_renewed(
     store: &dyn JournalStore,

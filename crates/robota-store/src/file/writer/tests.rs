@@ -5,7 +5,7 @@ use robota_core::ids::SessionId;
 use robota_core::journal::JournalError;
 
 use super::super::{FileStore, Files};
-use super::Writer;
+use super::{Lines, Writer};
 use crate::DurabilityLevel;
 use crate::disk::CreateMode;
 use crate::sim::SimDisk;
@@ -223,4 +223,40 @@ fn the_index_is_written_when_a_list_would_change() {
     assert_ne!(index(&disk), before);
     let listed = files.list(&Default::default()).unwrap().sessions;
     assert_eq!(listed[0].name.as_deref(), Some("name 3"));
+}
+
+#[test]
+fn a_short_append_writes_no_head_record() {
+    let disk = SimDisk::new();
+    let (files, mut writer) = writer(&disk);
+    writer.append(&[event(2)], Durability::Written).unwrap();
+    let record = files.folder(&session()).join("1.head");
+    let (mut short, mut left) = (0, 0);
+    for seq in 3..=400 {
+        let (events, before) = ([event(seq)], disk.contents().remove(&record));
+        match writer.append_short(&events, Durability::Written) {
+            Some(appended) => {
+                appended.unwrap();
+                assert_eq!(disk.contents().remove(&record), before, "event {seq}");
+                short += 1;
+            }
+            None => {
+                writer.append(&events, Durability::Written).unwrap();
+                assert_ne!(disk.contents().remove(&record), before, "event {seq}");
+                left += 1;
+            }
+        }
+    }
+    assert!(left > 1 && short > 50 * left, "{short} short, {left} left");
+    assert_eq!(seqs(&files).len(), 400);
+}
+
+#[test]
+fn nothing_is_acknowledged_that_has_no_file() {
+    let (_files, mut writer) = writer(&SimDisk::new());
+    assert!(!writer.has_open_file(), "it was synced");
+    let events = [event(2)];
+    let lines = Lines::of(&events).unwrap();
+    let refused = writer.write(&events, &lines, Durability::Written).unwrap_err();
+    assert!(matches!(refused, JournalError::MustReopen { .. }), "{refused}");
 }

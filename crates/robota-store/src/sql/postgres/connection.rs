@@ -9,7 +9,7 @@ use robota_core::journal::JournalError;
 use tokio_postgres::error::Severity;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type};
 
-use super::super::{BlobLock, Query, Row, Tx, TxWork, Value};
+use super::super::{BlobLock, Long, Query, Row, Tx, TxWork, Value};
 
 /// How long to wait for a connection, and for the answer to a short statement.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
@@ -18,12 +18,25 @@ pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 // It only has to end at some time: the server may be gone without having closed the connection.
 const LONG_TIMEOUT: Duration = Duration::from_secs(3_600);
 
-/// How long storing a blob waits for a sweep to end. Deleting a long session takes longer than a
-/// lock on a row is held.
+/// How long storing a blob waits for a sweep to end. Deleting the blobs of a long session takes longer
+/// than a lock on a row is held.
 const SWEEP_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How long a statement waits for a row that another client has locked.
 const ROW_LOCK_TIMEOUT: &str = "5s";
+
+/// How long a transaction waits for the next statement of its client. Then the server closes the
+/// connection: the client is gone without having closed it, and nothing may wait for its locks.
+// Longer than the client waits for the answer to a short statement, and shorter than most leases: the
+// renewal of all leases of a store waits for a row that is locked.
+const IDLE_TIMEOUT: &str = "15s";
+
+/// What replaces [`IDLE_TIMEOUT`] for a client that sends a large value: while the server receives it, the
+/// transaction counts as idle. That the client is gone is noticed by the keepalives, within a minute.
+const LARGE_VALUE: &str = "SET LOCAL idle_in_transaction_session_timeout = '1h'; \
+                           SET LOCAL tcp_keepalives_idle = 30; \
+                           SET LOCAL tcp_keepalives_interval = 10; \
+                           SET LOCAL tcp_keepalives_count = 3";
 
 /// The server's time in milliseconds: at the moment of the call, not at the start of the
 /// transaction.
@@ -204,7 +217,10 @@ impl Connections {
         // A row can be locked by a client that no longer exists. The lock timeout is shorter than the
         // limit of a statement, so that the server reports it and the connection remains usable.
         let unsynced = if durable { "" } else { "; SET LOCAL synchronous_commit = off" };
-        let sql = format!("BEGIN; SET LOCAL lock_timeout = '{ROW_LOCK_TIMEOUT}'{unsynced}");
+        let sql = format!(
+            "BEGIN; SET LOCAL lock_timeout = '{ROW_LOCK_TIMEOUT}'; \
+             SET LOCAL idle_in_transaction_session_timeout = '{IDLE_TIMEOUT}'{unsynced}"
+        );
         for _ in 0..2 {
             let mut transaction = OpenTransaction(Some(self.get().await?));
             let Some(client) = &transaction.0 else { continue };
@@ -321,7 +337,7 @@ impl Tx for PostgresTx<'_> {
     async fn lock_blobs(&mut self, what: BlobLock) -> Result<(), JournalError> {
         let sql = match what {
             // One round trip: the wait for this lock is longer than that for a row.
-            BlobLock::Put => format!(
+            BlobLock::Refer => format!(
                 "SET LOCAL lock_timeout = '{}s'; \
                  SELECT pg_advisory_xact_lock_shared({BLOBS_LOCK}); \
                  SET LOCAL lock_timeout = '{ROW_LOCK_TIMEOUT}'",
@@ -337,9 +353,11 @@ impl Tx for PostgresTx<'_> {
         locked
     }
 
-    async fn allow_long_statements(&mut self) -> Result<(), JournalError> {
+    async fn allow_long_statements(&mut self, because: Long) -> Result<(), JournalError> {
         let client = self.client;
-        self.statement("write", client.batch_execute("SET LOCAL lock_timeout = 0")).await?;
+        let large = if because == Long::LargeValue { LARGE_VALUE } else { "" };
+        let sql = format!("SET LOCAL lock_timeout = 0; {large}");
+        self.statement("write", client.batch_execute(&sql)).await?;
         self.limit = LONG_TIMEOUT;
         Ok(())
     }

@@ -5,7 +5,7 @@
 //! commit, in its own statement and for many appends together: inside the transaction of an append
 //! it would make all commits of the server wait for each other.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -20,6 +20,7 @@ use tokio_postgres::{AsyncMessage, Client, Config, Socket, Statement};
 
 use super::super::GrowthHints;
 use super::super::ended_leases::Token;
+use super::super::lease::{Refused, owner_of};
 use super::connection::{failed, now};
 
 /// At most 20 notifications a second.
@@ -31,6 +32,23 @@ const NOTIFY_TIMEOUT: Duration = Duration::from_secs(2);
 /// The longest payload; the server allows a little more. If the journals do not fit, `*` means
 /// all.
 const MAX_PAYLOAD: usize = 7_000;
+
+/// Renews leases, given by journal and token. Returns those whose row has another token, and the owner of
+/// the lease there.
+// The rows are read as they were when the statement began. If one of them changed since, the update has
+// noticed it, but the row still names this writer, so the owner is not known.
+const RENEW: &str = concat!(
+    "WITH mine AS (SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[]) AS mine (journal, token)), \
+     renewed AS (UPDATE robota_leases l SET expires = COALESCE($3::BIGINT, ",
+    now!(),
+    ") + $4::BIGINT FROM mine \
+        WHERE l.journal = mine.journal AND l.token = mine.token RETURNING l.token) \
+     SELECT mine.token, s.session IS NOT NULL, \
+            CASE WHEN l.token <> mine.token THEN s.lease END, s.lease_process \
+     FROM mine LEFT JOIN robota_sessions s ON s.journal = mine.journal \
+          LEFT JOIN robota_leases l ON l.journal = mine.journal \
+     WHERE mine.token NOT IN (SELECT token FROM renewed)"
+);
 
 /// The notification channel that all stores of a database share.
 const CHANNEL: &str = "robota_events";
@@ -134,29 +152,25 @@ impl SideConnection {
         let client = (self.connect)().await?;
         // Neither a renewal nor a notification needs to wait for the server's disk.
         client.batch_execute("SET synchronous_commit = off").await?;
-        let renew = concat!(
-            "UPDATE robota_leases l SET expires = COALESCE($3::BIGINT, ",
-            now!(),
-            ") + $4::BIGINT FROM unnest($1::BIGINT[], $2::BIGINT[]) AS mine (journal, token) \
-             WHERE l.journal = mine.journal AND l.token = mine.token RETURNING l.journal"
-        );
-        let renew = client.prepare(renew).await?;
+        let renew = client.prepare(RENEW).await?;
         Ok(OpenConnection { client, renew, listens: false })
     }
 
+    /// Renews leases, and returns those that were refused.
     pub(super) async fn renew(
         &self,
         leases: Vec<(i64, Token)>,
         ttl: i64,
-    ) -> Result<HashSet<i64>, JournalError> {
-        if leases.is_empty() {
-            return Ok(HashSet::new());
-        }
+    ) -> Result<Vec<Refused>, JournalError> {
         let (journals, tokens): (Vec<i64>, Vec<Token>) = leases.into_iter().unzip();
         let now = self.time.as_ref().map(|clock| clock.now().as_millisecond());
         self.with(async |open| {
             let rows = open.client.query(&open.renew, &[&journals, &tokens, &now, &ttl]).await?;
-            rows.iter().map(|row| row.try_get(0)).collect()
+            let refused = rows.iter().map(|row| {
+                let owner = owner_of(row.try_get(2)?, row.try_get(3)?);
+                Ok(Refused::new(row.try_get(0)?, row.try_get(1)?, owner))
+            });
+            refused.collect()
         })
         .await
     }
