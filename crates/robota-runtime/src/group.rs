@@ -1,5 +1,6 @@
 //! Groups of tasks that belong together (RUN-06).
 
+use robota_core::event::TaskGroupChanged;
 use robota_core::ids::{GroupId, TaskId};
 use robota_core::task::{GroupChange, GroupState, GroupStatus, GroupSummary, WaitPolicy};
 
@@ -62,8 +63,10 @@ impl Groups {
         let group = inner.new_group_id();
         let created = GroupChange::Created { label, policy, tasks: Vec::new() };
         if let Err(error) = inner.change_group(&group, created).await {
-            // No later process would know of it either.
             inner.remove_group(&group);
+            // The journal may get the group nevertheless, as with a task.
+            let change = GroupChange::Done;
+            let _ = inner.record(vec![TaskGroupChanged { group, change }.into()]).await;
             return Err(error);
         }
         let mut started = Vec::new();

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use robota_core::approve::Answer;
-use robota_core::event::Event;
-use robota_core::ids::SessionId;
+use robota_core::event::{Author, Envelope, Event, UserMessage};
+use robota_core::ids::{CountingIds, SessionId};
+use robota_core::message::Message;
 use robota_core::task::{TaskChange, TaskError, TaskState, TaskStatus, Tasks};
 use robota_exec::{CommandSpec, Environment, Supervisor};
 use robota_runtime::{
@@ -180,4 +181,37 @@ async fn run_04_a_follow_up_that_reaches_a_process_too_late_is_sent_again_as_a_p
     manager.send(&task, "And the tests?").unwrap();
     let state = manager.wait(&task).await.unwrap();
     assert_eq!((state.status, state.output.as_str()), (TaskStatus::Completed, "Second."));
+}
+
+#[tokio::test]
+async fn run_04_the_end_of_an_agent_process_that_dies_names_the_follow_ups_that_it_did_not_read() {
+    let message = Message::user(&CountingIds::default(), "And the tests?").into();
+    let read = Envelope {
+        seq: 1,
+        epoch: 1,
+        ts: jiff::Timestamp::UNIX_EPOCH,
+        turn: None,
+        event: UserMessage { message, input: None, author: Author::User }.into(),
+        min_reader: None,
+    };
+    let read = serde_json::json!({"type": "event", "line": read.to_line()});
+    let script = format!(
+        r#"read start; echo '{{"type":"opened"}}'
+        read prompt; read input; read input; echo '{read}'; kill -9 $$"#
+    );
+    let scripts = Scripts { script, settled: Mutex::default() };
+    let agents = ProcessAgents::new(Supervisor::new(), Arc::new(scripts));
+    let manager =
+        TaskManager::new(TaskManagerOptions::default(), [Arc::new(agents) as Arc<dyn TaskRunner>]);
+    manager.attach(Arc::new(NoJournal), Tasks::default()).await;
+    let request = TaskRequest::new(TaskWork::Agent(Box::default()), "work");
+    let task = manager.spawn(request).await.unwrap();
+    while manager.get(&task).unwrap().pid.is_none() {
+        tokio::task::yield_now().await;
+    }
+    manager.send(&task, "And the tests?").unwrap();
+    manager.send(&task, "And the docs?").unwrap();
+    let error = manager.wait(&task).await.unwrap().error.unwrap().message;
+    assert!(error.contains("signal 9"), "{error}");
+    assert!(error.contains("it did not read the last follow-up: And the docs?"), "{error}");
 }

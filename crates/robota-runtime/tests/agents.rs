@@ -171,6 +171,25 @@ async fn run_04_a_follow_up_during_the_last_answer_is_answered() {
 }
 
 #[tokio::test]
+async fn run_04_a_follow_up_to_an_agent_that_is_being_cancelled_starts_no_turn() {
+    for _ in 0..20 {
+        let stage = stage("- {steps: [{stall: {gate: never}}]}\n- Second.\n", false, false).await;
+        stage.hooks.go.add_permits(9);
+        let task = stage.start("Look.").await;
+        stage.provider.reached("never").await;
+        let mut cancelled = std::pin::pin!(stage.manager.cancel(&task));
+        assert!(futures::poll!(&mut cancelled).is_pending());
+        stage.manager.send(&task, "And the tests?").unwrap();
+        assert_eq!(cancelled.await.unwrap().status, TaskStatus::Cancelled);
+        let journal = stage.journal(&task).await;
+        let count = |kind| journal.iter().filter(|it| it.event.kind() == kind).count();
+        assert_eq!((count("turn_started"), count("input_accepted")), (1, 1));
+        let log = stage.manager.read_log(&task, 0, 1_000).await.unwrap().text;
+        assert!(log.contains("did not read the last follow-up: And the tests?"), "{log}");
+    }
+}
+
+#[tokio::test]
 async fn run_04_a_follow_up_to_an_agent_that_waits_for_its_slot_is_answered() {
     let stage = stage("- First.\n- Second.\n- Third.\n", false, false).await;
     let first = stage.start("One.").await;

@@ -194,6 +194,21 @@ pub(super) async fn follow(
             chat.wait_for_approvals();
             loop {
                 tokio::select! {
+                    biased;
+                    () = cancel.cancelled(), if !cancelled => {
+                        cancelled = true;
+                        session.interrupt(Some("the agent was cancelled".to_owned())).await?;
+                    }
+                    // Not after the interrupt: the session would start a turn for it.
+                    Some(text) = inputs.recv(), if !cancelled => {
+                        match session.send_with(text.clone(), Delivery::NextRound).await {
+                            Ok(input) => waiting.push(input),
+                            Err(error) => {
+                                inputs.put_back([text]);
+                                return Err(error);
+                            }
+                        }
+                    }
                     event = chat.next() => match event {
                         Some(event) => {
                             let envelope = event?.envelope;
@@ -203,19 +218,6 @@ pub(super) async fn follow(
                         }
                         None => break,
                     },
-                    Some(text) = inputs.recv() => {
-                        match session.send_with(text.clone(), Delivery::NextRound).await {
-                            Ok(input) => waiting.push(input),
-                            Err(error) => {
-                                inputs.put_back([text]);
-                                return Err(error);
-                            }
-                        }
-                    }
-                    () = cancel.cancelled(), if !cancelled => {
-                        cancelled = true;
-                        session.interrupt(Some("the agent was cancelled".to_owned())).await?;
-                    }
                 }
             }
             let reply = chat.finish().await?;

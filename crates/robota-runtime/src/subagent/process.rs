@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use futures::FutureExt as _;
 use futures::future::{AbortHandle, Abortable, BoxFuture};
 use futures::stream::{FuturesUnordered, StreamExt as _};
-use robota_core::event::Envelope;
+use robota_core::event::{Envelope, Event};
 use robota_core::task::{
     TaskError, TaskErrorCategory, TaskFinished, TaskKind, TaskPlace, TaskStatus,
 };
@@ -143,6 +143,7 @@ impl AgentConversations for ProcessAgents {
             crashed: None,
             stopped: None,
             sent: Vec::new(),
+            read: 0,
             replies: FuturesUnordered::new(),
             requests: HashMap::new(),
         }))
@@ -177,6 +178,8 @@ struct AgentProcess {
     stopped: Option<String>,
     /// The follow-ups of this turn.
     sent: Vec<String>,
+    /// How many of them are in the conversation of the agent.
+    read: usize,
     replies: FuturesUnordered<BoxFuture<'static, Replied>>,
     requests: HashMap<u64, AbortHandle>,
 }
@@ -207,6 +210,11 @@ impl AgentProcess {
             FromAgent::Event { line } => match Envelope::decode(line.as_bytes()) {
                 Ok(envelope) => {
                     let envelope = Arc::new(envelope);
+                    if let Event::UserMessage(data) = &envelope.event
+                        && self.sent.get(self.read) == Some(&data.message.text())
+                    {
+                        self.read += 1;
+                    }
                     progress.take(&envelope, reporter);
                     if let Some(reason) = (self.observer)(&envelope) {
                         self.stop(reason);
@@ -238,13 +246,27 @@ impl AgentProcess {
                     _ => *finished,
                 });
             }
-            FromAgent::Failed { error } => return Some(TaskFinished::failed(error)),
+            FromAgent::Failed { error } => {
+                self.put_back_unread(inputs);
+                return Some(TaskFinished::failed(error));
+            }
         }
         None
     }
 
+    /// Puts back the follow-ups that the agent did not read before it failed: the end of its task names
+    /// them.
+    fn put_back_unread(&mut self, inputs: &TaskInputs) {
+        inputs.put_back(self.sent.split_off(self.read));
+    }
+
     /// Returns the end of a task whose process exited before its turn ended.
-    fn process_exited(&mut self, outcome: Result<robota_exec::Outcome, String>) -> TaskFinished {
+    fn process_exited(
+        &mut self,
+        outcome: Result<robota_exec::Outcome, String>,
+        inputs: &TaskInputs,
+    ) -> TaskFinished {
+        self.put_back_unread(inputs);
         let how = how_it_ended(outcome);
         let mut text = format!("the process of the agent ended too early: {how}");
         let stderr = self.stderr.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -266,6 +288,7 @@ impl Conversation for AgentProcess {
         reporter: &TaskReporter,
     ) -> TaskFinished {
         self.sent.clear();
+        self.read = 0;
         self.send(&ToAgent::Prompt { text: prompt });
         let running = self.running.clone();
         let mut ended = std::pin::pin!(running.ended());
@@ -304,7 +327,7 @@ impl Conversation for AgentProcess {
                             return end;
                         }
                     }
-                    return self.process_exited(outcome);
+                    return self.process_exited(outcome, &task.inputs);
                 }
             }
         }

@@ -11,7 +11,8 @@ pub trait TaskJournal: Send + Sync {
     /// Appends events. Returns when they are written.
     ///
     /// # Errors
-    /// If they cannot be written; the text is for people.
+    /// If they cannot be written now; the text is for people. The journal may write them later, as a
+    /// session does.
     async fn record(&self, events: Vec<Event>) -> Result<(), String>;
 
     /// Returns what the model calls of a task used that an earlier process did not record the end of:

@@ -11,6 +11,7 @@ use robota_core::task::{
     TaskErrorCategory, TaskFinished, TaskKind, TaskMode, TaskPlace, TaskState, TaskStatus, Tasks,
     WaitPolicy,
 };
+use tokio::runtime::Handle;
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -133,33 +134,31 @@ pub(crate) struct Registry {
 
 /// Cancels tasks when it is dropped, because their caller no longer waits for them.
 #[must_use = "the tasks are cancelled when it is dropped"]
-pub struct CancelOnDrop(Option<(TaskManager, Vec<TaskId>)>);
+pub struct CancelOnDrop {
+    manager: TaskManager,
+    tasks: Vec<TaskId>,
+    /// Runs the tasks. Kept, because the guard may be dropped on a thread outside it.
+    runtime: Option<Handle>,
+}
 
 impl CancelOnDrop {
-    fn of(manager: &TaskManager, tasks: Vec<TaskId>) -> Self {
-        Self(Some((manager.clone(), tasks)))
-    }
-
     /// Cancels this task, too, when the guard is dropped.
     pub fn push(&mut self, task: TaskId) {
-        if let Some((_, tasks)) = &mut self.0 {
-            tasks.push(task);
-        }
+        self.tasks.push(task);
     }
 
     /// Lets the tasks continue without this guard.
     pub fn disarm(mut self) {
-        self.0 = None;
+        self.tasks.clear();
     }
 }
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        let Some((manager, tasks)) = self.0.take() else { return };
-        // Without a runtime nothing runs any more that could be cancelled.
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        for task in tasks {
-            let manager = manager.clone();
+        // Made outside a runtime: no task can run.
+        let Some(runtime) = &self.runtime else { return };
+        for task in self.tasks.drain(..) {
+            let manager = self.manager.clone();
             // A destructor cannot wait; the manager records the end on its own.
             drop(runtime.spawn(async move { drop(manager.cancel(&task).await) }));
         }
@@ -261,7 +260,11 @@ impl TaskManager {
 
     /// Returns a guard that cancels these tasks when it is dropped.
     pub fn cancel_on_drop(&self, tasks: impl IntoIterator<Item = TaskId>) -> CancelOnDrop {
-        CancelOnDrop::of(self, tasks.into_iter().collect())
+        CancelOnDrop {
+            manager: self.clone(),
+            tasks: tasks.into_iter().collect(),
+            runtime: Handle::try_current().ok(),
+        }
     }
 
     async fn create(&self, request: TaskRequest) -> Result<TaskId, TaskManagerError> {
@@ -298,11 +301,17 @@ impl TaskManager {
         };
         let event = TaskChanged { task: task.clone(), change: spawned.clone() };
         if let Err(message) = inner.record(vec![event.into()]).await {
-            // It was never recorded, so no later process would know of it either.
-            let mut registry = inner.lock();
-            registry.tasks.tasks.shift_remove(&task);
-            registry.states.remove(&task);
-            registry.starting.remove(&task);
+            {
+                let mut registry = inner.lock();
+                registry.tasks.tasks.shift_remove(&task);
+                registry.states.remove(&task);
+                registry.starting.remove(&task);
+            }
+            // The journal may get the start nevertheless: a session keeps events that it could not
+            // write, and writes them later. Then it must not have a task that waits for ever.
+            let error = TaskError::new(TaskErrorCategory::Start, "its start could not be recorded");
+            let change = TaskChange::Finished(TaskFinished::failed(error));
+            let _ = inner.record(vec![TaskChanged { task, change }.into()]).await;
             return Err(TaskManagerError::Journal(message));
         }
         // Recorded first, started second: after a crash the journal names every task that may have

@@ -389,25 +389,31 @@ async fn run_06_a_group_whose_creation_is_dropped_ends() {
     assert!(dropped > 3, "{dropped}");
 }
 
-/// Does not record what it is asked to, from the second event on.
-struct FullDisk(AtomicUsize);
+/// Reports from the second event on that it cannot write, and keeps the events, as the recorder of a
+/// session does: it writes them when the disk has room again.
+#[derive(Default)]
+struct FullDisk {
+    kept: Recorded,
+    asked: AtomicUsize,
+}
 
 #[async_trait]
 impl TaskJournal for FullDisk {
-    async fn record(&self, _: Vec<Event>) -> Result<(), String> {
-        tokio::task::yield_now().await;
-        let before = self.0.fetch_add(1, Ordering::SeqCst);
+    async fn record(&self, events: Vec<Event>) -> Result<(), String> {
+        self.kept.record(events).await?;
+        let before = self.asked.fetch_add(1, Ordering::SeqCst);
         if before == 0 { Ok(()) } else { Err("no space left".to_owned()) }
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn run_01_a_journal_that_fails_loses_no_waiter_and_frees_every_slot() {
-    use robota_core::task::WaitPolicy;
+    use robota_core::task::{GroupStatus, WaitPolicy};
     let puppets = Arc::new(Puppets::default());
     let options = TaskManagerOptions { agents: 1, ..TaskManagerOptions::default() };
     let manager = TaskManager::new(options, [puppets.clone() as Arc<dyn TaskRunner>]);
-    manager.attach(Arc::new(FullDisk(AtomicUsize::new(0))), Tasks::default()).await;
+    let disk = Arc::new(FullDisk::default());
+    manager.attach(disk.clone(), Tasks::default()).await;
     let task = manager.spawn(request()).await.unwrap();
     // The start of the second one cannot be recorded, so it does not exist.
     let refused = manager.spawn(request()).await;
@@ -416,12 +422,30 @@ async fn run_01_a_journal_that_fails_loses_no_waiter_and_frees_every_slot() {
     let refused = groups.create("none", WaitPolicy::WaitAll, vec![request()]).await;
     assert!(matches!(refused, Err(TaskManagerError::Journal(_))), "{refused:?}");
     assert_eq!((manager.list().len(), groups.list().len()), (1, 0));
+    // The journal may get their starts later: it must not have them as tasks that wait or run.
+    let recorded = disk.kept.tasks(usize::MAX);
+    for state in recorded.tasks.values().filter(|state| state.task != task) {
+        assert_eq!(state.status, TaskStatus::Failed);
+        assert_eq!(state.error.as_ref().unwrap().category, TaskErrorCategory::Start);
+    }
+    assert!(recorded.groups.values().all(|group| group.status == GroupStatus::Done));
+    assert_eq!((recorded.tasks.len(), recorded.groups.len()), (2, 1));
     while !puppets.order(&task, Order::Done) {
         tokio::task::yield_now().await;
     }
     assert_eq!(manager.wait(&task).await.unwrap().status, TaskStatus::Completed);
     manager.shutdown().await;
     assert_eq!(puppets.running.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guard_that_is_dropped_on_another_thread_cancels_its_tasks() {
+    let stage = stage(1).await;
+    let task = stage.manager.spawn(request()).await.unwrap();
+    let guard = stage.manager.cancel_on_drop([task.clone()]);
+    std::thread::spawn(move || drop(guard)).join().unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(60), stage.manager.wait(&task)).await;
+    assert_eq!(ended.unwrap().unwrap().status, TaskStatus::Cancelled);
 }
 
 #[tokio::test(start_paused = true)]
