@@ -21,8 +21,7 @@ pub enum DurabilityLevel {
 
 impl DurabilityLevel {
     /// Returns whether an append with that durability waits for the disk.
-    #[must_use]
-    pub fn waits(self, durability: Durability) -> bool {
+    pub(crate) fn waits(self, durability: Durability) -> bool {
         match self {
             Self::Strict => true,
             Self::Barrier => durability == Durability::Synced,

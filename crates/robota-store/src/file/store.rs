@@ -1,6 +1,6 @@
 //! The file store and its options.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use robota_core::clock::{Clock, SystemClock};
@@ -94,12 +94,6 @@ impl FileStore {
     #[must_use]
     pub fn with_segment_bytes(self, bytes: u64) -> Self {
         self.with(|files| files.segment_bytes = bytes.max(1))
-    }
-
-    /// Returns the folder that contains the sessions.
-    #[must_use]
-    pub fn root(&self) -> &Path {
-        &self.files.root
     }
 
     /// Returns the files that contain the events of a session, oldest first, each with the number of

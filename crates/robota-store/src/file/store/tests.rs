@@ -1,4 +1,5 @@
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 use robota_core::event::{Durability, Envelope, Renamed};
 use robota_core::journal::{JournalError, JournalStore as _};
