@@ -22,6 +22,8 @@ pub const MAX_FILE_BYTES: u64 = 1024 * 1024;
 #[derive(Debug, Clone)]
 pub struct Files {
     pub(crate) folder: Option<PathBuf>,
+    /// The folder of the checkout, which contains `folder`.
+    pub(crate) checkout: PathBuf,
     pub(crate) sources: Vec<Source>,
     /// The project's `.mcp.json`. It needs trust, because it names programs to run.
     pub(crate) servers: Option<Vec<u8>>,
@@ -71,6 +73,7 @@ impl Files {
         }
         Self {
             folder: places.cwd.canonicalize().ok(),
+            checkout: places.checkout(),
             sources,
             servers: places
                 .reads(Layer::ProjectRobota)

@@ -153,6 +153,14 @@ impl Places {
         .unwrap_or_else(|| self.cwd.clone())
     }
 
+    /// Returns the canonical folder of the checkout that contains the working folder; the working folder
+    /// itself if there is none.
+    pub(crate) fn checkout(&self) -> PathBuf {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let (cwd, home) = (real(&self.cwd), self.home.as_deref().map(real));
+        checkout_root(&cwd, home.as_deref()).to_owned()
+    }
+
     /// Returns the file of the trust record.
     #[must_use]
     pub fn trust_file(&self) -> Option<PathBuf> {
@@ -167,9 +175,7 @@ impl Places {
         if own.symlink_metadata().is_ok() {
             return own;
         }
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let (cwd, home) = (real(&self.cwd), self.home.as_deref().map(real));
-        let root = checkout_root(&cwd, home.as_deref()).join(NAME);
+        let root = self.checkout().join(NAME);
         if root.symlink_metadata().is_ok() { root } else { own }
     }
 

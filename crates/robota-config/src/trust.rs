@@ -151,7 +151,7 @@ impl Files {
             let servers = self.servers.as_deref().map(read_value);
             values.extend(servers.and_then(Result::ok));
         }
-        NamedFiles::find(folder, &values)
+        NamedFiles::find(folder, &self.checkout, &values)
     }
 }
 

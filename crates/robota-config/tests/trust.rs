@@ -56,6 +56,23 @@ fn before_trust_a_checkout_only_forbids_and_other_settings_are_ignored() {
 }
 
 #[test]
+fn sdk_11_scripts_above_the_working_folder_belong_to_the_trust_in_it() {
+    let mut world = World::new();
+    let command = "bash \"$(git rev-parse --show-toplevel)/tools/fmt.sh\"";
+    let hook = json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command}]}]}});
+    world.put(".git/HEAD", "");
+    world.put(".claude/settings.local.json", hook.to_string());
+    let script = world.put("tools/fmt.sh", "echo fine\n");
+    world.places.cwd = world.places.cwd.join("sub");
+    std::fs::create_dir(&world.places.cwd).unwrap();
+    world.trust();
+    assert_eq!(world.status(), Trust::Trusted);
+    assert_eq!(world.load().named_files.paths().collect::<Vec<_>>(), [script.as_path()]);
+    std::fs::write(&script, "curl evil\n").unwrap();
+    assert_eq!(world.status(), Trust::Changed);
+}
+
+#[test]
 fn after_trust_all_settings_apply_except_user_only_ones() {
     let world = World::with(&[(Layer::ProjectClaude, &hostile())]);
     world.trust();

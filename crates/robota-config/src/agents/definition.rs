@@ -239,8 +239,15 @@ fn name(fields: &mut Fields<'_>) -> Option<String> {
 
 /// Returns the only tools of an agent. A list without items is no tools; a field without a value is
 /// all tools.
-fn tools(fields: &Fields<'_>) -> Option<Vec<String>> {
+fn tools(fields: &mut Fields<'_>) -> Option<Vec<String>> {
     let given = fields.has("tools").then(|| fields.words("tools"))?;
+    for (entry, tool) in given.iter().filter_map(|entry| Some((entry, entry.split_once('(')?.0))) {
+        let message = format!(
+            "`{entry}` gives the agent all of {tool}, not only such calls; permission rules and \
+             `disallowedTools` restrict calls"
+        );
+        fields.warn_of("tools", &message);
+    }
     (!given.iter().any(|tool| tool == "*")).then_some(given)
 }
 

@@ -99,6 +99,14 @@ model: sonnet\npermissionMode: acceptEdits\nmaxTurns: 7\nskills: a, b\nmcpServer
 memory: user\nbackground: true\neffort: high\nisolation: worktree\ncolor: red\ninitialPrompt: Go\n---\n\nYou are it.\n";
 
 #[test]
+fn sdk_14_a_listed_call_of_a_tool_is_reported_because_the_agent_gets_all_of_the_tool() {
+    let agents = World::new(&[("home/.claude/agents/x.md", FULL)]).load();
+    let reported: Vec<_> = agents.report.problems.iter().map(|it| it.message.as_str()).collect();
+    let listed = "`Bash(git log:*)` gives the agent all of Bash";
+    assert!(reported.iter().any(|text| text.starts_with(listed)), "{reported:?}");
+}
+
+#[test]
 fn sdk_14_all_fields_of_a_definition_are_read() {
     let agents = World::new(&[("home/.claude/agents/x.md", FULL)]).load();
     let agent = agents.get("full").unwrap();

@@ -51,15 +51,35 @@ fn identity(folder: &Path) -> Option<(u64, u64)> {
     folder.metadata().ok().map(|found| (found.dev(), found.ino()))
 }
 
+/// Returns the owners of the home folder and of the working folder, and root, who may write everywhere
+/// anyway.
+fn owners(cwd: &Path, home: Option<&Path>) -> [u32; 3] {
+    let owner = |folder: &Path| folder.metadata().map_or(0, |found| found.uid());
+    [home.map_or(0, owner), owner(cwd), 0]
+}
+
 /// Returns the folder of the checkout that contains a canonical folder; the folder itself if there is
 /// none.
 pub(crate) fn checkout_root<'a>(cwd: &'a Path, home: Option<&Path>) -> &'a Path {
+    owned_root(cwd, home, owners(cwd, home))
+}
+
+/// Returns the folder of the checkout, if one of these users has made it.
+pub(super) fn owned_root<'a>(cwd: &'a Path, home: Option<&Path>, owners: [u32; 3]) -> &'a Path {
     // A file in a worktree or a submodule, so only its existence counts.
     let is_repository = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
     // A home folder under version control is no checkout: links of a checkout must not lead to its
     // files.
     let is_checkout = |folder: &&Path| !home.is_some_and(|home| home.starts_with(folder));
-    cwd.ancestors().find(is_repository).filter(is_checkout).unwrap_or(cwd)
+    // Another user can make a repository of a folder such as `/tmp`, whose files would then count as
+    // those of the checkout.
+    let is_owned = |folder: &&Path| {
+        let owned =
+            |path: &Path| path.symlink_metadata().is_ok_and(|found| owners.contains(&found.uid()));
+        *folder == cwd || (owned(folder) && owned(&folder.join(".git")))
+    };
+    let root = cwd.ancestors().find(is_repository).filter(is_checkout).filter(is_owned);
+    root.unwrap_or(cwd)
 }
 
 impl Folders {
@@ -68,9 +88,7 @@ impl Folders {
         let cwd = real(&places.cwd);
         let home = places.home.as_deref().map(real);
         let root = checkout_root(&cwd, home.as_deref()).to_owned();
-        let owner = |folder: &Path| folder.metadata().map_or(0, |found| found.uid());
-        // Root may write everywhere anyway.
-        let owners = [home.as_deref().map_or(0, owner), owner(&cwd), 0];
+        let owners = owners(&cwd, home.as_deref());
         let user_robota = home.as_deref().map(|home| home.join(".robota"));
         let user_claude = places.claude_dir.clone();
         let user_claude = user_claude.or_else(|| home.as_deref().map(|home| home.join(".claude")));

@@ -1,4 +1,4 @@
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt as _, symlink};
 
 use super::*;
 
@@ -18,6 +18,17 @@ fn the_checkout_is_the_nearest_repository() {
     assert_eq!(reader.root(), root.join("repo"));
     let folders: Vec<_> = reader.folders.checkout().collect();
     assert_eq!(folders, [root.join("repo/a/b"), root.join("repo/a"), root.join("repo")]);
+}
+
+#[test]
+fn a_repository_that_another_user_made_around_the_working_folder_is_no_checkout() {
+    let (_dir, _, root) = world();
+    let (repo, below) = (root.join("repo"), root.join("repo/a/b"));
+    let me = repo.metadata().unwrap().uid();
+    let others = me.wrapping_add(1);
+    assert_eq!(folders::owned_root(&below, None, [others, others, me]), repo);
+    assert_eq!(folders::owned_root(&below, None, [others; 3]), below);
+    assert_eq!(folders::owned_root(&repo, None, [others; 3]), repo, "the user works there");
 }
 
 #[test]

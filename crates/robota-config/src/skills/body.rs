@@ -118,7 +118,7 @@ impl Skills {
         };
         let (skill, template) = Skill::parse(name, candidate, &text, &mut Vec::new())
             .ok_or_else(|| error("it is empty".to_owned()))?;
-        let hash = with_scripts(hash, &skill, self.reader.cwd());
+        let hash = with_scripts(hash, &skill, (self.reader.cwd(), self.reader.root()));
         let trusted = !skill.needs_trust() || trust.trusts_file(&text.real, &hash);
         let project = self.reader.cwd().to_owned();
         let variables = candidate.source.variables.clone();
@@ -127,9 +127,9 @@ impl Skills {
 }
 
 /// Returns what identifies a skill with the scripts of the project that its hooks run.
-fn with_scripts(hash: String, skill: &Skill, project: &Path) -> String {
+fn with_scripts(hash: String, skill: &Skill, (project, checkout): (&Path, &Path)) -> String {
     let Some(hooks) = &skill.requests.hooks else { return hash };
-    let files = NamedFiles::find(project, [hooks]);
+    let files = NamedFiles::find(project, checkout, [hooks]);
     // A changed script asks for trust again, although the skill itself is the same.
     let mut all = Sha256::new_with_prefix(&hash);
     for (path, fingerprint) in files.fingerprints() {

@@ -15,6 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::places::Places;
+
 /// The most files that are followed: a checkout must not be able to keep the program busy.
 const MAX_FILES: usize = 256;
 /// The size up to which a script is searched for other scripts.
@@ -27,6 +29,7 @@ const MAX_HASHED_BYTES: u64 = 64 * 1024 * 1024;
 #[derive(Debug, Clone, Default)]
 pub struct NamedFiles {
     project: PathBuf,
+    checkout: PathBuf,
     files: Arc<BTreeMap<PathBuf, Fingerprint>>,
     /// The stamps of files that were found unchanged, so that a check is cheap.
     checked: Arc<Mutex<HashMap<PathBuf, Stamp>>>,
@@ -65,13 +68,19 @@ impl Stamp {
 }
 
 impl NamedFiles {
-    /// Finds the files below a project that these values name, and the scripts that those run.
-    pub(crate) fn find<'a>(project: &Path, values: impl IntoIterator<Item = &'a Value>) -> Self {
-        let files = named(project, values).into_iter();
+    /// Finds the files of a checkout that these values name, and the scripts that those run. `project` is
+    /// the working folder in it.
+    pub(crate) fn find<'a>(
+        project: &Path,
+        checkout: &Path,
+        values: impl IntoIterator<Item = &'a Value>,
+    ) -> Self {
+        let files = named((project, checkout), values).into_iter();
         let files =
             files.map(|path| (Fingerprint::of(&path), path)).map(|(print, path)| (path, print));
         Self {
             project: project.to_owned(),
+            checkout: checkout.to_owned(),
             files: Arc::new(files.collect()),
             checked: Arc::default(),
         }
@@ -79,13 +88,14 @@ impl NamedFiles {
 
     /// Adds the files that this value names, with the content that they have now. Files that are known
     /// keep the content that they had.
-    pub fn add(&mut self, project: &Path, value: &Value) {
+    pub fn add(&mut self, places: &Places, value: &Value) {
         let mut files = BTreeMap::clone(&self.files);
-        for path in named(project, [value]) {
+        self.project.clone_from(&places.cwd);
+        self.checkout = places.checkout();
+        for path in named((&self.project, &self.checkout), [value]) {
             // A file that changed since the start must not count as it is now.
             files.entry(path.clone()).or_insert_with(|| Fingerprint::of(&path));
         }
-        project.clone_into(&mut self.project);
         self.files = Arc::new(files);
     }
 
@@ -109,7 +119,7 @@ impl NamedFiles {
     /// # Errors
     /// The first file that was changed, created or deleted since.
     pub fn check_unchanged(&self, command: &Value) -> Result<(), PathBuf> {
-        let named = named(&self.project, [command]);
+        let named = named((&self.project, &self.checkout), [command]);
         named.into_iter().find(|path| !self.is_unchanged(path)).map_or(Ok(()), Err)
     }
 
@@ -138,10 +148,14 @@ impl Fingerprint {
     }
 }
 
-/// Returns the files below a project that these values name, and the scripts that those run.
-fn named<'a>(project: &Path, values: impl IntoIterator<Item = &'a Value>) -> BTreeSet<PathBuf> {
+/// Returns the files of a checkout that these values name, and the scripts that those run. `folders` are
+/// the working folder and the checkout.
+fn named<'a>(
+    folders: (&Path, &Path),
+    values: impl IntoIterator<Item = &'a Value>,
+) -> BTreeSet<PathBuf> {
     let mut todo = VecDeque::new();
-    values.into_iter().for_each(|value| collect(value, project, &mut todo));
+    values.into_iter().for_each(|value| collect(value, folders, &mut todo));
     let mut found = BTreeSet::new();
     while let Some(path) = todo.pop_front() {
         // Beyond the limit a file has no fingerprint, so that `check_unchanged` refuses it.
@@ -149,17 +163,17 @@ fn named<'a>(project: &Path, values: impl IntoIterator<Item = &'a Value>) -> BTr
             continue;
         }
         let Some(script) = read_script(&path) else { continue };
-        todo.extend(words::files(&script, project).into_iter().filter(|path| is_script(path)));
+        todo.extend(words::files(&script, folders).into_iter().filter(|path| is_script(path)));
     }
     found
 }
 
 /// Collects the files that the strings of a value name.
-fn collect(value: &Value, project: &Path, into: &mut VecDeque<PathBuf>) {
+fn collect(value: &Value, folders: (&Path, &Path), into: &mut VecDeque<PathBuf>) {
     match value {
-        Value::String(text) => into.extend(words::files(text, project)),
-        Value::Array(items) => items.iter().for_each(|item| collect(item, project, into)),
-        Value::Object(fields) => fields.values().for_each(|field| collect(field, project, into)),
+        Value::String(text) => into.extend(words::files(text, folders)),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, folders, into)),
+        Value::Object(fields) => fields.values().for_each(|field| collect(field, folders, into)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

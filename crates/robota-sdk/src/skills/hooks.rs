@@ -54,7 +54,7 @@ impl OwnHooks {
         }
         // As they are now: a script that changes later makes its hook fail.
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        files.add(project.cwd(), hooks);
+        files.add(&project.places, hooks);
         drop(files);
         for invalid in self.runner.use_skill(owner, read) {
             problem(invalid.to_string());

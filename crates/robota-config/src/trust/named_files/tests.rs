@@ -27,7 +27,7 @@ fn project() -> (tempfile::TempDir, PathBuf) {
 }
 
 fn names(root: &Path, command: &str) -> Vec<String> {
-    let found = NamedFiles::find(root, [&json!({"command": command})]);
+    let found = NamedFiles::find(root, root, [&json!({"command": command})]);
     found.paths().map(|path| path.strip_prefix(root).unwrap().display().to_string()).collect()
 }
 
@@ -60,6 +60,28 @@ fn files_that_a_command_names_are_found_in_any_spelling() {
 }
 
 #[test]
+fn files_of_the_checkout_above_the_working_folder_are_found() {
+    let (_keep, root) = project();
+    let found = |command: &str| -> Vec<String> {
+        let command = json!({ "command": command });
+        let found = NamedFiles::find(&root.join("src"), &root, [&command]);
+        found.paths().map(|path| path.strip_prefix(&root).unwrap().display().to_string()).collect()
+    };
+    for command in [
+        "node \"$(git rev-parse --show-toplevel)/tool.js\"",
+        "node `git rev-parse --show-toplevel`/tool.js",
+        "node ../tool.js",
+    ] {
+        assert_eq!(found(command), ["tool.js"], "{command}");
+    }
+    // It could also be one that is created in the working folder.
+    let both = ["src/tool.js", "tool.js"];
+    assert_eq!(found("cd \"$(git rev-parse --show-toplevel)\" && node tool.js"), both);
+    assert_eq!(found("$(git rev-parse --show-toplevel)/later.sh"), ["later.sh"]);
+    assert!(found("sh ../../other.sh; node /tool.js").is_empty());
+}
+
+#[test]
 fn scripts_that_a_script_runs_belong_to_it_and_its_data_does_not() {
     let (_keep, root) = project();
     assert_eq!(names(&root, "sh scripts/a.sh"), ["scripts/a.sh", "scripts/b", "scripts/lib.sh"]);
@@ -69,7 +91,7 @@ fn scripts_that_a_script_runs_belong_to_it_and_its_data_does_not() {
 fn every_change_of_a_named_file_is_noticed() {
     let (_keep, root) = project();
     let command = json!("sh scripts/a.sh && ./later.sh");
-    let named = NamedFiles::find(&root, [&command]);
+    let named = NamedFiles::find(&root, &root, [&command]);
     let check =
         || named.check_unchanged(&command).map_err(|path| path.file_name().unwrap().to_owned());
     assert_eq!(check(), Ok(()));

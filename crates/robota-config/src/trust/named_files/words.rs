@@ -9,9 +9,11 @@ const MAX_WORDS: usize = 4_096;
 /// The most folders that a text changes to.
 const MAX_FOLDERS: usize = 8;
 
+/// Ways to write the folder of the checkout.
+const CHECKOUT: &[&str] = &["$(git rev-parse --show-toplevel)", "`git rev-parse --show-toplevel`"];
+
 /// Ways to write the folder of the project.
 const PROJECT: &[&str] = &[
-    "$(git rev-parse --show-toplevel)",
     "$(pwd)",
     "${CLAUDE_PROJECT_DIR:-.}",
     "${CLAUDE_PROJECT_DIR:-$PWD}",
@@ -102,19 +104,29 @@ struct Word {
     output: bool,
 }
 
-/// Returns the files below the project that a text runs or reads as code: those that exist, and
-/// paths of scripts that could be created. Data files are not returned.
-pub(super) fn files(text: &str, project: &Path) -> Vec<PathBuf> {
-    let root = project.to_string_lossy();
-    let text = PROJECT.iter().fold(text.to_owned(), |text, name| text.replace(name, &root));
+/// Returns the files below the checkout that a text runs or reads as code: those that exist, and
+/// paths of scripts that could be created. Data files are not returned. The text runs in the folder of the
+/// project, which may be below that of the checkout.
+pub(super) fn files(text: &str, (project, checkout): (&Path, &Path)) -> Vec<PathBuf> {
+    // The working folder can have another spelling than the real path of the checkout.
+    let checkout = if project.starts_with(checkout) { checkout } else { project };
+    let written = |text: String, names: &[&str], folder: &Path| {
+        let folder = folder.to_string_lossy();
+        names.iter().fold(text, |text, name| text.replace(name, &folder))
+    };
+    let text = written(text.to_owned(), PROJECT, project);
+    let text = written(text, CHECKOUT, checkout);
     // The text in quotes may be one word or a command line.
     let mut words = split(&text, true);
     // Both ways: `bash -c "a b"` runs a command line, `"a b.sh"` is one file.
     words.extend(split(&text, false));
     words.truncate(MAX_WORDS);
     let mut folders = vec![project.to_owned()];
+    if checkout != project {
+        folders.push(checkout.to_owned());
+    }
     for word in &words {
-        if let Some(folder) = below(project, project, &word.text).filter(|path| path.is_dir())
+        if let Some(folder) = below(checkout, project, &word.text).filter(|path| path.is_dir())
             && folders.len() <= MAX_FOLDERS
             && !folders.contains(&folder)
         {
@@ -124,7 +136,7 @@ pub(super) fn files(text: &str, project: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for word in words.iter().filter(|word| !word.output) {
         for folder in &folders {
-            let Some(path) = below(project, folder, &word.text) else { continue };
+            let Some(path) = below(checkout, folder, &word.text) else { continue };
             // Only in the folder of the project: elsewhere most words could be a file.
             let could_exist = || folder == project && is_script_path(&word.text) && !path.exists();
             if (path.is_file() && word.names_code(&path)) || could_exist() {
@@ -135,8 +147,10 @@ pub(super) fn files(text: &str, project: &Path) -> Vec<PathBuf> {
         if word.before == "-m" {
             let module = word.text.replace('.', "/");
             let files = [format!("{module}.py"), format!("{module}/__main__.py")];
-            let files = files.iter().filter_map(|file| below(project, project, file));
-            found.extend(files.filter(|path| path.is_file()));
+            for folder in [project, checkout] {
+                let files = files.iter().filter_map(|file| below(checkout, folder, file));
+                found.extend(files.filter(|path| path.is_file()));
+            }
         }
     }
     found
@@ -213,8 +227,8 @@ fn is_output(before: &str) -> bool {
     before == "-o" || before == "tee" || before == "-a" || before.starts_with("--out")
 }
 
-/// Returns the path of a word, if it is below the project. Links are not followed here.
-fn below(project: &Path, folder: &Path, word: &str) -> Option<PathBuf> {
+/// Returns the path of a word, if it is below the checkout. Links are not followed here.
+fn below(checkout: &Path, folder: &Path, word: &str) -> Option<PathBuf> {
     if word.len() > 4_096 || word.contains('\0') {
         return None;
     }
@@ -228,7 +242,7 @@ fn below(project: &Path, folder: &Path, word: &str) -> Option<PathBuf> {
             Component::RootDir | Component::Prefix(_) | Component::Normal(_) => path.push(part),
         }
     }
-    (path.starts_with(project) && path != project).then_some(path)
+    (path.starts_with(checkout) && path != checkout).then_some(path)
 }
 
 fn is_script_path(word: &str) -> bool {
