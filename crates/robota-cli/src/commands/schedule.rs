@@ -22,7 +22,7 @@ use super::sessions::args::StoreArgs;
 use super::sessions::{Context, text, time};
 use crate::agent_process::{self, ProcessOptions};
 use crate::provider::{self, ProviderRequest, WantedModel};
-use crate::{Configuration, Exit, Usage, output, setup, signals};
+use crate::{Configuration, Exit, Usage, main_agent, output, setup, signals};
 
 /// `robota schedule`
 #[derive(Debug, Args)]
@@ -283,11 +283,18 @@ async fn change(session: &str, args: &StoreArgs, change: ScheduleChange) -> anyh
 async fn run_schedules(args: RunArgs) -> anyhow::Result<Exit> {
     let context = Context::open(&args.store).await?;
     let session = find_session(&*context.store, &args.session).await?;
-    let request = ProviderRequest {
-        provider: args.provider.as_deref(),
-        model: WantedModel::Flag(args.model.as_deref()),
+    let choose = async |model: Option<&str>| {
+        let provider = args.provider.as_deref();
+        let request = ProviderRequest { provider, model: WantedModel::Flag(model) };
+        provider::choose(request, &context.setup).await.map_err(Configuration::wrap)
     };
-    let chosen = provider::choose(request, &context.setup).await.map_err(Configuration::wrap)?;
+    let main = main_agent::find(None, &context.setup, Vec::new())?;
+    let mut chosen = choose(args.model.as_deref()).await?;
+    let of_agent = main.as_ref().and_then(|agent| main_agent::model(agent, &chosen.model));
+    // A model of the arguments is stronger than that of the agent.
+    if let Some(model) = of_agent.filter(|_| args.model.is_none()) {
+        chosen = choose(Some(&model)).await?;
+    }
     let cancel = signals::cancel_on_interrupt()?;
     let earlier = Earlier::Named(session.as_str().to_owned());
     let model = chosen.into_setup(None);
@@ -300,6 +307,7 @@ async fn run_schedules(args: RunArgs) -> anyhow::Result<Exit> {
     };
     let agents = AgentOptions {
         tool: true,
+        main,
         program: agent_process::program(process, &context.setup),
         ..AgentOptions::default()
     };

@@ -413,6 +413,27 @@ async fn run_04_schedules_have_agents_in_processes() {
     assert_eq!(in_processes(&home, "standup").await, 1);
 }
 
+#[tokio::test]
+async fn run_04_schedules_run_as_the_agent_of_the_settings() {
+    let home = Home::new();
+    home.write("project/script.yaml", "- Hi.");
+    let first = ["-p", "Hello.", "--name", "standup", "--provider", "scripted:script.yaml"];
+    assert!(home.robota(&first, &[]).await.status.success());
+    let add = ["schedule", "add", "standup", "Go.", "--every", "1s"];
+    assert!(home.robota(&add, &[]).await.status.success());
+    home.write("home/.robota/settings.json", json!({"agent": "keeper"}));
+    let header = "name: keeper\ndescription: Keeps\nmodel: keepers-model\n";
+    home.write("home/.robota/agents/keeper.md", format!("---\n{header}---\nYou keep it tidy.\n"));
+    let scenario = Scenario::reply(Reply::new().text("Done."));
+    let (mut peer, mock) = Peer::start(&home, &["schedule", "run", "standup"], scenario).await;
+    let request = mock.call(1).await;
+    let sent = request.json.to_string();
+    assert!(sent.contains("You keep it tidy.") && sent.contains("keepers-model"), "{sent}");
+    let number = i32::try_from(peer.child.id().unwrap()).unwrap();
+    kill_process(Pid::from_raw(number).unwrap(), Signal::INT).unwrap();
+    peer.child.wait().await.unwrap();
+}
+
 fn stdout_lines(output: &std::process::Output) -> impl Iterator<Item = &str> {
     std::str::from_utf8(&output.stdout).unwrap().lines()
 }
