@@ -73,8 +73,7 @@ impl RetryWatch {
         Self(Some(Arc::new(sink)))
     }
 
-    /// Reports that a call failed and is tried again.
-    pub fn report(&self, retry: Retry) {
+    fn report(&self, retry: Retry) {
         if let Some(sink) = &self.0 {
             sink(retry);
         }
@@ -107,6 +106,12 @@ impl CallContext {
     #[must_use]
     pub fn with_blobs(self, blobs: Arc<dyn Blobs>) -> Self {
         Self { blobs, ..self }
+    }
+
+    /// Reports that a model call failed and is tried again. What is reported contains no secrets.
+    pub fn report_retry(&self, mut retry: Retry) {
+        self.redactor.error(&mut retry.error);
+        self.retries.report(retry);
     }
 
     /// Returns a copy that can be cancelled alone and is cancelled together with the original.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::ToolUse;
+use crate::message::{ToolInput, ToolUse};
 use crate::permission::{Class, Mode, Verdict};
-use crate::tool::ToolSpec;
+use crate::tool::{Tool, ToolSpec};
 
 /// Judges tool calls.
 ///
@@ -95,6 +95,26 @@ pub trait Gate: Send + Sync {
     fn may_ask(&self) -> bool {
         true
     }
+}
+
+/// Asks a gate about a call of a tool. The tool says what is judged ([`Tool::gate_input`],
+/// [`Tool::judged_spec`]), and whether a user must approve each call ([`Tool::always_asks`]).
+pub async fn judge_call(gate: &dyn Gate, tool: &dyn Tool, call: &ToolUse) -> Judgement {
+    let judgement = match call.input.json() {
+        None => gate.judge(call, tool.spec()).await,
+        Some(input) => {
+            let spec = tool.judged_spec(input);
+            match tool.gate_input(&call.call, input) {
+                // For instance, a command runs in a working folder that only its tool knows.
+                Some(judged) => {
+                    let call = ToolUse { input: ToolInput::Json(judged), ..call.clone() };
+                    gate.judge(&call, spec).await
+                }
+                None => gate.judge(call, spec).await,
+            }
+        }
+    };
+    if tool.always_asks() { judgement.asking() } else { judgement }
 }
 
 /// What the gate decides about a call.

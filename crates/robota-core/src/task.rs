@@ -197,6 +197,28 @@ pub struct TaskSpawned {
     pub agent: Option<String>,
     /// The command line of a process, or the prompt of an agent, cut to a few hundred characters.
     pub input: String,
+    /// What an agent may not do besides the limits of its definition. They hold again when it continues.
+    #[serde(default, skip_serializing_if = "AgentLimits::is_empty")]
+    pub limits: AgentLimits,
+}
+
+/// What an agent may not do besides the limits of its definition, such as the limits of a skill.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentLimits {
+    /// The only tools it has; absent for no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+    /// Tools that it does not have, and rules that deny its calls.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deny: Vec<String>,
+}
+
+impl AgentLimits {
+    /// Returns whether there are no limits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_none() && self.deny.is_empty()
+    }
 }
 
 /// Where a task runs; what is absent is not known or did not change.

@@ -1,11 +1,12 @@
 //! The driver against a scripted model: what only shows when time passes and tasks run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use robota_core::agent::Agent;
+use robota_core::approve::{Answer, Approver, Question};
 use robota_core::call::CallContext;
 use robota_core::event::{Durability, Event, TurnEnd};
 use robota_core::gate::{AllowAll, ModeGate};
@@ -380,6 +381,40 @@ async fn sess_13_secrets_never_reach_an_event_or_the_model() {
     assert!(!journal.contains("whatever"), "a field named like a secret");
     assert!(journal.contains("the key is [REDACTED]."), "{journal}");
     assert!(journal.contains("bad key [REDACTED]"), "{journal}");
+}
+
+/// What a hook answers instead of the user is output of a program.
+#[tokio::test]
+async fn sess_13_the_answer_of_a_permission_hook_is_recorded_without_secrets() {
+    const SECRET: &str = "sk-live-0123456789";
+    struct Hook(Mutex<Vec<Answer>>);
+    #[async_trait::async_trait]
+    impl Approver for Hook {
+        async fn ask(&self, _question: Question) -> Answer {
+            self.0.lock().unwrap().remove(0).by_hook()
+        }
+    }
+    let text = || Some(format!("the key is {SECRET}"));
+    let answers = vec![
+        Answer::AllowChanged { input: json!({"key": SECRET}), note: text() },
+        Answer::Deny { note: text() },
+        Answer::DenyAndStop { reason: text().unwrap_or_default() },
+    ];
+    let act = fn_tool("act", Class::Modify, |_| async { ToolOutcome::ok("ok") });
+    let ran = Run::script("- tools: [act]\n- tools: [act]\n- tools: [act]\n- text: Done.")
+        .tool(act.clone())
+        .gate(ScriptedGate::new(Verdict::Ask))
+        .approver(Hook(Mutex::new(answers)))
+        .configure(|config| {
+            let secret = robota_core::env_ref::Secret::new(SECRET);
+            config.redactor = robota_core::redact::Redactor::new([secret]).unwrap();
+        })
+        .prompt("Hi")
+        .await;
+    assert_eq!(act.inputs(), [json!({"key": "[REDACTED]"})]);
+    let journal: String = ran.events.iter().map(|event| event.to_line()).collect();
+    assert!(!journal.contains(SECRET), "{journal}");
+    assert!(journal.matches("the key is [REDACTED]").count() >= 3, "{journal}");
 }
 
 /// A timeout ends the call; a tool that does not stop is abandoned.

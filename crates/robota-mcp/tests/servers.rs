@@ -549,7 +549,8 @@ async fn prompts_and_resources_of_servers() {
 /// Returns what a mention of a resource adds to a prompt.
 async fn mentioned(servers: &McpServers, uri: &str) -> Vec<ResultBlock> {
     let blobs = MemoryStore::new().blobs(&SessionId::from("s"));
-    servers.resource_content("fake", uri, &*blobs).await.unwrap()
+    let scope = CallContext::detached().with_blobs(blobs);
+    servers.resource_content("fake", uri, &scope).await.unwrap()
 }
 
 #[tokio::test]

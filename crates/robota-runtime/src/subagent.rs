@@ -53,6 +53,9 @@ pub struct AgentWork {
     pub tools: Option<Vec<String>>,
     /// Rules that allow its calls without a question.
     pub allow: Vec<String>,
+    /// Tools that it does not have, and rules that deny its calls, besides those of its definition.
+    #[serde(default)]
+    pub deny: Vec<String>,
     /// Whether it is a worker for a skill or a part of a larger job, which answers briefly.
     pub worker: bool,
     /// The session of an agent that has ended and continues with this prompt.

@@ -135,6 +135,13 @@ impl AgentParts {
         self.definitions.all().get(name).ok_or_else(unknown)
     }
 
+    /// Returns the definition of the agent of some work, with what the work denies besides.
+    fn definition_for(&self, work: &AgentWork) -> Result<AgentDefinition, TaskError> {
+        let mut definition = self.definition(&work.agent)?.clone();
+        definition.disallowed_tools.extend(work.deny.iter().cloned());
+        Ok(definition)
+    }
+
     /// Returns a job with the model that the user set for all agents, if there is one.
     fn with_model_of_user(&self, job: &AgentJob) -> AgentJob {
         let mut job = job.clone();
@@ -176,7 +183,11 @@ pub fn agent_mode(parent: Mode, definition: Option<Mode>) -> Mode {
     match (parent, definition) {
         // A definition is a file that a checkout may contain, so it cannot turn off all questions.
         (Mode::Plan, _) | (_, Some(Mode::BypassPermissions) | None) => parent,
-        (Mode::BypassPermissions | Mode::AcceptEdits, Some(Mode::Plan)) => Mode::Plan,
+        // Stricter: they allow less than the parent without a question.
+        (
+            Mode::BypassPermissions | Mode::AcceptEdits,
+            Some(mode @ (Mode::Plan | Mode::DontAsk)),
+        ) => mode,
         (Mode::BypassPermissions | Mode::AcceptEdits, Some(_)) => parent,
         // The user chose not to be asked: a definition neither asks nor allows more.
         (Mode::DontAsk, Some(mode)) => {

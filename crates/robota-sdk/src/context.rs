@@ -233,7 +233,7 @@ fn facts(project: &Project, reader: &ContextReader) -> String {
     text
 }
 
-/// Locks the skills of a session.
-pub(crate) fn lock(skills: &Mutex<Skills>) -> std::sync::MutexGuard<'_, Skills> {
-    skills.lock().unwrap_or_else(PoisonError::into_inner)
+/// Locks a mutex, also if a thread that had it locked panicked.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

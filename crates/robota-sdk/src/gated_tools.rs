@@ -2,16 +2,17 @@
 //! calls of a model.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use robota_core::gate::Judgement;
 use robota_core::ids::{CallId, RandomIds, SessionId};
 use robota_core::message::{ToolInput, ToolUse};
 use robota_core::permission::Verdict;
-use robota_core::tool::{Tool, ToolContext, ToolOutcome};
+use robota_core::tool::{Progress, Tool, ToolContext, ToolOutcome};
 use robota_session::Session;
 use serde_json::Value;
 
+use crate::context::lock;
 use crate::interactive::ShellRun;
 
 /// Runs tools through the gate of a session. A call that needs approval does not run.
@@ -32,13 +33,12 @@ impl Readers {
     /// Remembers the Read tool of a session.
     pub(crate) fn add(&self, session: &SessionId, tools: &[Arc<dyn Tool>]) {
         if let Some(reader) = tools.iter().find(|tool| tool.spec().name == READ) {
-            let mut readers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            readers.insert(session.clone(), reader.clone());
+            lock(&self.0).insert(session.clone(), reader.clone());
         }
     }
 
     fn get(&self, session: &SessionId) -> Option<Arc<dyn Tool>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(session).cloned()
+        lock(&self.0).get(session).cloned()
     }
 }
 
@@ -117,10 +117,23 @@ impl GatedTools {
         let call = CallId::mint(&RandomIds);
         let judgement = self.judge(session, tool, &call, &input, enough).await?;
         let ShellRun { cancel, progress } = run;
-        let mut context =
-            ToolContext { call, grant: judgement.grant, progress, ..ToolContext::detached() };
+        // As the driver does for the calls of a model: nothing that is shown, stored or returned
+        // contains secrets.
+        let redactor = session.config().redactor();
+        let output = Arc::new(Mutex::new(redactor.stream()));
+        let (piece, sink) = (output.clone(), progress.clone());
+        let mut context = ToolContext {
+            call,
+            grant: judgement.grant,
+            progress: Progress::new(move |text| sink.show(lock(&piece).push(&text))),
+            ..ToolContext::detached()
+        };
         context.scope.cancel = cancel;
-        Ok(tool.run(input, context).await)
+        context.scope.redactor = redactor.clone();
+        let mut outcome = tool.run(input, context).await;
+        redactor.outcome(&mut outcome);
+        progress.show(lock(&output).finish());
+        Ok(outcome)
     }
 
     /// Asks the gate about a call without running it.
@@ -147,15 +160,10 @@ impl GatedTools {
         input: &Value,
         enough: &[Verdict],
     ) -> Result<Judgement, NotRun> {
-        // The gate judges what will run: for instance, a command runs in a working folder that only
-        // its tool knows.
-        let judged = tool.gate_input(call, input).unwrap_or_else(|| input.clone());
-        let judged = ToolInput::Json(judged);
-        let tool_use = ToolUse::new(call.clone(), "skill", &*tool.spec().name, judged);
+        let input = ToolInput::Json(input.clone());
+        let tool_use = ToolUse::new(call.clone(), "skill", &*tool.spec().name, input);
         let permissions = session.permissions();
-        let spec = tool.judged_spec(input);
-        let judgement = permissions.judge_allowing(&self.allow, &tool_use, spec).await;
-        let judgement = if tool.always_asks() { judgement.asking() } else { judgement };
+        let judgement = permissions.judge_allowing(&self.allow, &tool_use, &**tool).await;
         match judgement.verdict {
             verdict if enough.contains(&verdict) => Ok(judgement),
             Verdict::Deny => Err(NotRun::Denied(judgement.reason)),

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use robota_config::{McpAccess, McpListing, McpScope, Reached, mcp_servers};
-use robota_core::tool::{Tool, ToolSource, ToolSpec};
+use robota_core::tool::{ToolSource, ToolSpec};
 use robota_exec::{Environment, Supervisor};
 use robota_mcp::CatalogStore;
 use robota_mcp::client::{
@@ -293,37 +293,15 @@ pub fn options(
 #[derive(Clone)]
 pub struct SessionMcp {
     pub(crate) servers: McpServers,
-    pub(crate) tools: SessionTools,
+    tools: SessionTools,
     configured: Arc<Mutex<Configured>>,
     errors: Arc<Vec<McpEntryError>>,
     /// A tool that it denies is not offered.
     policy: Policy,
     /// Those of the agent that the conversation runs as.
-    pub(crate) limits: ToolLimits,
+    limits: ToolLimits,
     /// The instructions of servers that the messages have.
     given: GivenInstructions,
-}
-
-/// The tools of the servers of a session, without those that a rule denies.
-struct AllowedTools {
-    tools: SessionTools,
-    policy: Policy,
-    limits: ToolLimits,
-}
-
-impl ToolSource for AllowedTools {
-    fn version(&self) -> u64 {
-        self.tools.version()
-    }
-
-    fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        let mut all = self.tools.tools();
-        all.retain(|tool| {
-            let name = tool.spec().name.as_str();
-            !self.policy.denies_tool(name) && self.limits.allows(name)
-        });
-        all
-    }
 }
 
 /// Where the servers of a session are configured.
@@ -414,9 +392,10 @@ impl SessionMcp {
         Arc::new(self.allowed())
     }
 
-    fn allowed(&self) -> AllowedTools {
-        let (tools, policy) = (self.tools.clone(), self.policy.clone());
-        AllowedTools { tools, policy, limits: self.limits.clone() }
+    /// Returns the tools that no rule denies, and that the agent leaves that the conversation runs as.
+    pub(crate) fn allowed(&self) -> SessionTools {
+        let (policy, limits) = (self.policy.clone(), self.limits.clone());
+        self.tools.only(move |name| !policy.denies_tool(name) && limits.allows(name))
     }
 
     /// Returns the instructions for models of the servers that no rule denies.

@@ -11,6 +11,7 @@ use robota_core::hook::{
 };
 use robota_core::ids::SessionId;
 use robota_core::permission::Mode;
+use robota_core::redact::Redactor;
 use robota_core::tool::Tool;
 use robota_exec::{CommandHooks, Environment, SessionVariables, Supervisor};
 use robota_session::RuleCondition;
@@ -36,6 +37,8 @@ pub(crate) struct HookParts<'a> {
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     /// Judges the calls of agent hooks.
     pub(crate) gate: Arc<dyn Gate>,
+    /// Removes secrets from what agent hooks read.
+    pub(crate) redactor: Redactor,
     /// The permission mode that the session starts in.
     pub(crate) mode: Mode,
     /// How hard the model of the session thinks.
@@ -69,6 +72,7 @@ pub(crate) fn runner(
     let commands = UnchangedHooks { commands, files: parts.files };
     let agent = ReadOnlyHookAgent::new(model.provider.clone(), model.model.clone(), parts.tools)
         .gate(parts.gate)
+        .redactor(parts.redactor)
         .on_usage(parts.on_usage.clone());
     let prompts = PromptHooks::new(model.provider.clone(), model.model.clone());
     let mut runner = HookRunner::new(context)

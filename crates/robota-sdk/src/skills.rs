@@ -257,7 +257,7 @@ impl SkillRunner {
         if let Some(hooks) = &grants.hooks {
             self.hooks.add(&self.project, &format!("the skill `{name}`"), hooks);
         }
-        let allow = grants.allowed_tools;
+        let (allow, deny) = (grants.allowed_tools, body.skill.disallowed_tools.clone());
         let effort = body.skill.effort.clone();
         let work = || AgentWork {
             agent: body.skill.agent.clone().unwrap_or_else(|| DEFAULT_AGENT.to_owned()),
@@ -266,6 +266,7 @@ impl SkillRunner {
             effort: effort.clone(),
             tools: body.fork_tools().map(<[String]>::to_vec),
             allow: allow.clone(),
+            deny: deny.clone(),
             worker: true,
             ..AgentWork::default()
         };
@@ -282,7 +283,7 @@ impl SkillRunner {
             Some(model) => turn_model(session, model).await,
             None => None,
         };
-        let rules = TurnPermissions { allow, deny: body.skill.disallowed_tools.clone() };
+        let rules = TurnPermissions { allow, deny };
         Ok(PreparedSkill { text, rules, model, effort, fork })
     }
 

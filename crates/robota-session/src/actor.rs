@@ -342,7 +342,8 @@ impl Actor {
             // A panic of a hook must not end the session before it has begun.
             let report = AssertUnwindSafe(hooks.run_event(data)).catch_unwind().await;
             let report = report.unwrap_or_default();
-            if let Some(name) = report.session_title {
+            if let Some(mut name) = report.session_title {
+                self.shared.turn_setup().setup.base.config.redactor.clean(&mut name);
                 // The session begins without the name if it cannot be recorded now.
                 let _ = self.append(vec![Renamed { name }.into()]).await;
             }

@@ -473,6 +473,33 @@ fn sess_15_a_blocked_prompt_does_not_use_up_the_session_start_context() {
 /// A model call outside the conversation is retried within its budget, reports that, and runs its
 /// hooks; one that fails is counted as a failure.
 /// A caller that stops waiting does not hide what its question cost.
+/// The message of a service can contain the key that it refused.
+#[tokio::test(start_paused = true)]
+async fn sess_13_failed_attempts_outside_a_turn_are_recorded_without_secrets() {
+    const SECRET: &str = "sk-live-0123456789";
+    let script = format!("- error: {{kind: network, message: 'bad {SECRET}'}}\n- text: Aside.");
+    let (builder, _model) = builder(yaml(&script));
+    let store = memory();
+    let session = builder
+        .configure(|config| {
+            let secret = robota_core::env_ref::Secret::new(SECRET);
+            config.redactor = robota_core::redact::Redactor::new([secret]).unwrap();
+        })
+        .create(store.clone(), None)
+        .await
+        .unwrap();
+    assert_eq!(session.ask_llm("Well?", None).await.unwrap().text, "Aside.");
+    let events = journal(&*store, session.id()).await;
+    let retries: Vec<_> = events
+        .iter()
+        .filter_map(|event| match &event.event {
+            Event::ModelRetry(retry) => Some(retry.error.message.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(retries, ["bad [REDACTED]"]);
+}
+
 #[test]
 fn kode_02_ask_llm_counts_although_its_caller_goes_away() {
     both_runtimes(async || {

@@ -1,5 +1,6 @@
 //! Removes secrets from what tools, hooks and providers return, before the machine receives it.
 
+use crate::approve::Answer;
 use crate::hook::{
     AfterChange, HookAnswer, HookQuestion, HookReply, PostToolDecision, PreToolDecision,
     PromptDecision, StopDecision,
@@ -12,6 +13,10 @@ pub(super) fn redact(redactor: &Redactor, input: &mut Input) {
     match input {
         Input::ToolFinished { outcome, .. } => redactor.outcome(outcome),
         Input::Hooked { reply, .. } => redact_reply(redactor, reply),
+        // What a user answered is not changed.
+        Input::Answered { answer: Answer::ByHook { answer }, .. } => {
+            redact_permission(redactor, answer);
+        }
         Input::ModelFailed(error) => error.redact(redactor),
         Input::Compacted(Err(error)) => redactor.error(error),
         _ => {}
@@ -55,6 +60,21 @@ fn redact_answer(redactor: &Redactor, answer: &mut HookAnswer) {
         HookAnswer::PreToolUse(PreToolDecision::Continue)
         | HookAnswer::PostToolUse(PostToolDecision::Continue)
         | HookAnswer::Stop(StopDecision::Finish) => {}
+    }
+}
+
+/// Removes secrets from the answer that a hook gave instead of the user.
+fn redact_permission(redactor: &Redactor, answer: &mut Answer) {
+    match answer {
+        Answer::Allow { note } | Answer::Remember { note, .. } | Answer::Deny { note } => {
+            clean_optional(redactor, note);
+        }
+        Answer::AllowChanged { input, note } => {
+            redactor.value(input);
+            clean_optional(redactor, note);
+        }
+        Answer::DenyAndStop { reason } | Answer::Unanswered { reason } => redactor.clean(reason),
+        Answer::ByHook { answer } => redact_permission(redactor, answer),
     }
 }
 

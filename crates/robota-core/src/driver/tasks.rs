@@ -20,7 +20,7 @@ use crate::compact::CompactionRequest;
 use crate::context::ContextEstimate;
 use crate::error::{ErrorData, ErrorKind};
 use crate::event::{CompactionTrigger, ModelRetry, ProcessStarted, check_value};
-use crate::gate::{Gate, Grant, Judgement, Source};
+use crate::gate::{Gate, Grant, Judgement, Source, judge_call};
 use crate::hook::{
     HookAnswer, HookInput, HookPoint, PostToolDecision, PreToolDecision, PromptDecision,
     StopDecision,
@@ -346,16 +346,7 @@ async fn judge(
     if let Err(invalid) = checked {
         return JudgeResult::Invalid(invalid.to_string());
     }
-    let spec = tool.judged_spec(input);
-    let judgement = match tool.gate_input(&tool_use.call, input) {
-        Some(input) => {
-            let mut call = tool_use.clone();
-            call.input = ToolInput::Json(input);
-            gate.judge(&call, spec).await
-        }
-        None => gate.judge(tool_use, spec).await,
-    };
-    JudgeResult::Judgement(if tool.always_asks() { judgement.asking() } else { judgement })
+    JudgeResult::Judgement(judge_call(gate, tool, tool_use).await)
 }
 
 /// How long a call may take.

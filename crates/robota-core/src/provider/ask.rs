@@ -65,7 +65,7 @@ pub async fn ask(
             let Some(delay) = limits.retry.delay(&error, failures, spent, seed) else {
                 return Err(error);
             };
-            context.retries.report(Retry { attempt: failures, error: error.to_data(), delay });
+            context.report_retry(Retry { attempt: failures, error: error.to_data(), delay });
             tokio::time::sleep(delay).await;
         }
     };

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    TaskChange, TaskError, TaskFinished, TaskKind, TaskMode, TaskPlace, TaskQuestion, TaskSpawned,
-    TaskStatus, TaskUsage, TaskWorktree, TimeoutReason,
+    AgentLimits, TaskChange, TaskError, TaskFinished, TaskKind, TaskMode, TaskPlace, TaskQuestion,
+    TaskSpawned, TaskStatus, TaskUsage, TaskWorktree, TimeoutReason,
 };
 use crate::ids::{CallId, GroupId, SessionId, TaskId};
 
@@ -36,6 +36,9 @@ pub struct TaskState {
     pub agent: Option<String>,
     /// The command line, or the beginning of the prompt.
     pub input: String,
+    /// What an agent may not do besides the limits of its definition.
+    #[serde(default, skip_serializing_if = "AgentLimits::is_empty")]
+    pub limits: AgentLimits,
     /// The process id, once it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
@@ -147,7 +150,8 @@ impl TaskState {
     /// Returns the state of a new task.
     #[must_use]
     pub fn new(task: TaskId, spawned: &TaskSpawned, at: Timestamp) -> Self {
-        let TaskSpawned { kind, mode, label, depth, call, group, agent, input } = spawned.clone();
+        let TaskSpawned { kind, mode, label, depth, call, group, agent, input, limits } =
+            spawned.clone();
         Self {
             task,
             status: TaskStatus::Queued,
@@ -159,6 +163,7 @@ impl TaskState {
             group,
             agent,
             input,
+            limits,
             pid: None,
             session: None,
             log: None,

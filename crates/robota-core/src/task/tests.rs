@@ -16,6 +16,7 @@ fn spawned(mode: TaskMode) -> TaskSpawned {
         group: None,
         agent: None,
         input: String::new(),
+        limits: AgentLimits::default(),
     }
 }
 

@@ -48,10 +48,7 @@ impl McpCall {
             params.insert("_meta".to_owned(), json!({"claudecode/toolUseId": call}));
         }
         match self.send(&connection, &params, cancel, progress).await {
-            // The server has forgotten the session, or refused the headers of the helper, which can print
-            // others now. It did not run the call.
-            Err(error) if self.is_outdated(&error) => {
-                self.server.replace(&connection).await;
+            Err(error) if self.server.replace_outdated(&connection, &error).await => {
                 drop(connection);
                 // The new session may be with another version of the server.
                 let connection = self.connect(cancel).await?;
@@ -66,17 +63,6 @@ impl McpCall {
         let connection = self.server.connection_until(cancel).await?;
         self.still_approved()?;
         Ok(connection)
-    }
-
-    /// Returns whether a new connection can succeed where this one failed.
-    fn is_outdated(&self, error: &McpError) -> bool {
-        match error {
-            McpError::Expired { .. } => true,
-            McpError::NeedsLogin { .. }
-            | McpError::NeedsRights { .. }
-            | McpError::HeaderRefused { .. } => self.server.config.has_headers_helper(),
-            _ => false,
-        }
     }
 
     /// Checks that the tool is still the approved one: a server that was started for this call may

@@ -2,7 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use robota_core::blob::{Blobs, INLINE_LIMIT};
+use robota_core::blob::INLINE_LIMIT;
+use robota_core::call::CallContext;
 use robota_core::message::{BlobRef, Image, ResultBlock};
 use robota_core::tool::{DidRun, ToolOutcome};
 use serde_json::{Map, Value, json};
@@ -35,8 +36,8 @@ pub(super) fn failed(error: &McpError) -> ToolOutcome {
 }
 
 /// Returns the outcome for a result of `tools/call`.
-pub(super) async fn from_result(result: &Value, blobs: &dyn Blobs) -> ToolOutcome {
-    let mut content = Content::new(blobs);
+pub(super) async fn from_result(result: &Value, scope: &CallContext) -> ToolOutcome {
+    let mut content = Content::new(scope);
     let parts = result.get("content").and_then(Value::as_array);
     let count = parts.map_or(0, Vec::len);
     for part in parts.into_iter().flatten().take(MAX_PARTS) {
@@ -46,8 +47,14 @@ pub(super) async fn from_result(result: &Value, blobs: &dyn Blobs) -> ToolOutcom
         content.note(&format!("{} more parts are left out", count - MAX_PARTS));
     }
     let structured = result.get("structuredContent").filter(|value| !value.is_null());
+    // Here, because the driver redacts what the model gets and not what is stored.
+    let structured = structured.map(|structured| {
+        let mut structured = structured.clone();
+        scope.redactor.value(&mut structured);
+        structured
+    });
     // The protocol asks servers to send structured content as text too; not all do.
-    if let Some(structured) = structured
+    if let Some(structured) = &structured
         && content.blocks.is_empty()
     {
         content.text(structured.to_string());
@@ -63,9 +70,9 @@ pub(super) async fn from_result(result: &Value, blobs: &dyn Blobs) -> ToolOutcom
     let Some(structured) = structured else { return outcome };
     let text = structured.to_string();
     if text.len() <= INLINE_LIMIT {
-        return outcome.with_metadata("structured_content", structured.clone());
+        return outcome.with_metadata("structured_content", structured);
     }
-    match blobs.put(text.as_bytes()).await {
+    match scope.blobs.put(text.as_bytes()).await {
         Ok(blob) => outcome.with_metadata("structured_content_blob", json!(blob)),
         Err(error) => {
             tracing::warn!(%error, "the structured content of a result cannot be stored");
@@ -75,8 +82,8 @@ pub(super) async fn from_result(result: &Value, blobs: &dyn Blobs) -> ToolOutcom
 }
 
 /// Returns the outcome for a result of `resources/read`.
-pub(super) async fn from_resource(result: &Value, blobs: &dyn Blobs) -> ToolOutcome {
-    let mut content = Content::new(blobs);
+pub(super) async fn from_resource(result: &Value, scope: &CallContext) -> ToolOutcome {
+    let mut content = Content::new(scope);
     for resource in resources(result) {
         content.add_resource(resource).await;
     }
@@ -87,12 +94,15 @@ pub(super) async fn from_resource(result: &Value, blobs: &dyn Blobs) -> ToolOutc
 }
 
 /// Returns the content of a resource without its address, for a prompt.
-pub(super) async fn of_resource(result: &Value, blobs: &dyn Blobs) -> Vec<ResultBlock> {
-    let mut content = Content::new(blobs);
+pub(super) async fn of_resource(result: &Value, scope: &CallContext) -> Vec<ResultBlock> {
+    let mut content = Content::new(scope);
     for resource in resources(result) {
         content.add_resource_content(resource, "").await;
     }
-    content.blocks
+    let mut outcome = content.outcome();
+    // A prompt does not pass through the redactor of the driver.
+    scope.redactor.outcome(&mut outcome);
+    outcome.content
 }
 
 fn resources(result: &Value) -> impl Iterator<Item = &Value> {
@@ -102,15 +112,15 @@ fn resources(result: &Value) -> impl Iterator<Item = &Value> {
 
 /// Content of a server as a model gets it.
 struct Content<'a> {
-    blobs: &'a dyn Blobs,
+    scope: &'a CallContext,
     blocks: Vec<ResultBlock>,
     /// The files that were stored, for the metadata of the outcome: an export finds them there.
     files: Vec<Value>,
 }
 
 impl<'a> Content<'a> {
-    fn new(blobs: &'a dyn Blobs) -> Self {
-        Self { blobs, blocks: Vec::new(), files: Vec::new() }
+    fn new(scope: &'a CallContext) -> Self {
+        Self { scope, blocks: Vec::new(), files: Vec::new() }
     }
 
     fn outcome(self) -> ToolOutcome {
@@ -204,7 +214,12 @@ impl<'a> Content<'a> {
             return None;
         };
         let kind = clean_line(kind, 100);
-        match self.blobs.put(&bytes).await {
+        // Text may contain secrets, whatever its type is.
+        let bytes = match String::from_utf8(bytes) {
+            Ok(text) => self.scope.redactor.text(&text).into_owned().into_bytes(),
+            Err(binary) => binary.into_bytes(),
+        };
+        match self.scope.blobs.put(&bytes).await {
             Ok(blob) => Some(blob),
             Err(error) => {
                 let bytes = bytes.len();

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::connection::RequestLimits;
-use super::rounds::Rounds;
+use super::rounds;
 use super::server::Server;
 use crate::catalog::{PromptArgument, PromptDefinition};
 use crate::error::McpError;
@@ -74,17 +74,19 @@ pub(super) async fn get(
         }
         rest = more;
     }
-    let connection = &server.connection_until(cancel).await?;
     let params = [("name", json!(name)), ("arguments", Value::Object(given))];
     let params = params.map(|(key, value)| (key.to_owned(), value)).into_iter().collect();
-    let rounds = Rounds { connection, limits: RequestLimits::SHORT, cancel, progress: None };
-    let result = rounds.request("prompts/get", params).await?;
+    let limits = RequestLimits::SHORT;
+    let result = rounds::request(server, "prompts/get", params, limits, cancel).await?;
     let messages = result.get("messages").and_then(Value::as_array).into_iter().flatten();
     let texts: Vec<_> = messages.filter_map(|message| text(message.get("content")?)).collect();
     let text = texts.join("\n\n");
     // A model that gets an empty prompt answers something that the user did not ask for.
     if text.trim().is_empty() {
-        return Err(connection.invalid(format!("its prompt `{}` has no text", shown(name))));
+        return Err(McpError::Invalid {
+            server: server.name().to_owned(),
+            problem: format!("its prompt `{}` has no text", shown(name)),
+        });
     }
     Ok(text)
 }

@@ -7,12 +7,12 @@ use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::connection::RequestLimits;
-use super::rounds::Rounds;
+use super::connection::{Connection, RequestLimits};
+use super::list::{Listed, list};
 use super::server::Server;
 use super::servers::McpServers;
 use super::session_tools::{LIST_RESOURCES, READ_RESOURCE};
-use super::{list, outcome};
+use super::{outcome, rounds};
 use crate::error::McpError;
 use crate::text::clean_line;
 
@@ -74,17 +74,34 @@ impl Tool for ListResources {
     }
 }
 
+/// The resources of a server, and the templates of addresses. A server may fail to list one of them.
+type Lists = (Result<Listed, McpError>, Result<Listed, McpError>);
+
+/// Asks a server for its lists; once more over a new connection if it no longer accepts the first.
+async fn lists(server: &Arc<Server>) -> Result<Lists, McpError> {
+    async fn ask(connection: &Connection) -> Lists {
+        tokio::join!(
+            list(connection, "resources/list", "resources"),
+            list(connection, "resources/templates/list", "resourceTemplates"),
+        )
+    }
+    let connection = server.connection().await?;
+    let lists = ask(&connection).await;
+    for error in [lists.0.as_ref().err(), lists.1.as_ref().err()].into_iter().flatten() {
+        if server.replace_outdated(&connection, error).await {
+            return Ok(ask(&*server.connection().await?).await);
+        }
+    }
+    Ok(lists)
+}
+
 /// Lists the resources of a server, and the templates of addresses.
 async fn lines_of(server: &Arc<Server>) -> Vec<String> {
-    let connection = match server.connection().await {
-        Ok(connection) => connection,
+    let (resources, templates) = match lists(server).await {
+        Ok(lists) => lists,
         // One server that fails must not hide the resources of the others.
         Err(error) => return vec![error.to_string()],
     };
-    let (resources, templates) = tokio::join!(
-        list::list(&connection, "resources/list", "resources"),
-        list::list(&connection, "resources/templates/list", "resourceTemplates"),
-    );
     let mut lines = Vec::new();
     match resources {
         Ok(listed) => lines.extend(listed.items.iter().map(|it| line(server.name(), it, "uri"))),
@@ -117,10 +134,8 @@ pub(super) async fn read(
     limits: RequestLimits,
     cancel: &CancellationToken,
 ) -> Result<Value, McpError> {
-    let connection = &server.connection_until(cancel).await?;
     let params = std::iter::once(("uri".to_owned(), json!(uri))).collect();
-    let rounds = Rounds { connection, limits, cancel, progress: None };
-    rounds.request("resources/read", params).await
+    rounds::request(server, "resources/read", params, limits, cancel).await
 }
 
 pub(super) struct ReadResource {
@@ -161,7 +176,7 @@ impl Tool for ReadResource {
         };
         let (limits, cancel) = (RequestLimits::CALL, &context.scope.cancel);
         match read(&server, text("uri"), limits, cancel).await {
-            Ok(result) => outcome::from_resource(&result, &*context.scope.blobs).await,
+            Ok(result) => outcome::from_resource(&result, &context.scope).await,
             Err(error) => outcome::failed(&error),
         }
     }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{Connection, RequestLimits};
+use super::server::Server;
 use crate::error::McpError;
 use crate::text::clean_line;
 
@@ -19,6 +20,25 @@ const MAX_ROUNDS: usize = 10;
 const ANSWER_LIMIT: Duration = Duration::from_secs(3_600);
 /// How long to wait for a server to say that the user is done at an address.
 const DONE_LIMIT: Duration = Duration::from_secs(60);
+
+/// Sends a request to a server; once more over a new connection if the server no longer accepts the first.
+pub(super) async fn request(
+    server: &Arc<Server>,
+    method: &str,
+    params: Map<String, Value>,
+    limits: RequestLimits,
+    cancel: &CancellationToken,
+) -> Result<Value, McpError> {
+    let connection = &server.connection_until(cancel).await?;
+    let rounds = Rounds { connection, limits, cancel, progress: None };
+    match rounds.request(method, params.clone()).await {
+        Err(error) if server.replace_outdated(connection, &error).await => {
+            let connection = &server.connection_until(cancel).await?;
+            Rounds { connection, ..rounds }.request(method, params).await
+        }
+        result => result,
+    }
+}
 
 /// How a request is sent.
 #[derive(Clone, Copy)]

@@ -511,9 +511,30 @@ impl Server {
         }
     }
 
-    /// Gives up a connection that the server no longer accepts, so that the next call starts another one.
-    /// This is no failure of the server, so no wait applies.
-    pub(super) async fn replace(&self, outdated: &Arc<Connection>) {
+    /// Gives up the connection of a failed request if the server no longer accepts it: it has forgotten
+    /// the session, or refused the headers of the helper, which can print others now. It did not perform
+    /// the request, which can be sent again. Returns whether the connection was given up.
+    pub(super) async fn replace_outdated(
+        &self,
+        connection: &Arc<Connection>,
+        error: &McpError,
+    ) -> bool {
+        let outdated = match error {
+            McpError::Expired { .. } => true,
+            McpError::NeedsLogin { .. }
+            | McpError::NeedsRights { .. }
+            | McpError::HeaderRefused { .. } => self.config.has_headers_helper(),
+            _ => false,
+        };
+        if outdated {
+            self.replace(connection).await;
+        }
+        outdated
+    }
+
+    /// Gives up a connection, so that the next call starts another one. This is no failure of the server,
+    /// so no wait applies.
+    async fn replace(&self, outdated: &Arc<Connection>) {
         let mut slot = self.connection.lock().await;
         // Calls at the same time learn of it together; the first one replaces it, for all of them.
         if slot.as_ref().is_some_and(|current| Arc::ptr_eq(current, outdated)) {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use robota_core::blob::{Blobs, NoBlobs};
+use robota_core::call::CallContext;
 use robota_core::message::ResultBlock;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -293,7 +293,8 @@ impl McpServers {
     }
 
     /// Returns the content of a resource, for a mention in a prompt. Images, and what models cannot read,
-    /// are stored in `blobs`.
+    /// are stored in the blobs of the scope. It contains no secrets of the
+    /// redactor of the scope.
     ///
     /// # Errors
     /// If the server cannot be reached or does not have the resource.
@@ -301,10 +302,10 @@ impl McpServers {
         &self,
         server: &str,
         uri: &str,
-        blobs: &dyn Blobs,
+        scope: &CallContext,
     ) -> Result<Vec<ResultBlock>, McpError> {
         let result = self.read_resource(server, uri).await?;
-        Ok(outcome::of_resource(&result, blobs).await)
+        Ok(outcome::of_resource(&result, scope).await)
     }
 
     /// Takes a message that a server in the host program sends by itself: a notification, or a request
@@ -337,7 +338,7 @@ impl McpServers {
 
     /// Returns the text of the result of [`McpServers::call`].
     pub async fn result_text(result: &Value) -> String {
-        outcome::from_result(result, &NoBlobs).await.text()
+        outcome::from_result(result, &CallContext::detached()).await.text()
     }
 
     /// Returns the tools for one session.

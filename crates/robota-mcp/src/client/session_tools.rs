@@ -28,9 +28,13 @@ const MAX_OFFERED: usize = 40;
 /// window.
 const MAX_OFFERED_BYTES: usize = 16 * 1024;
 
-/// Offers the tools of servers in one session. Clones share them.
+/// Offers the tools of servers in one session. Clones share what a search found.
 #[derive(Clone)]
-pub struct SessionTools(Arc<Shared>);
+pub struct SessionTools {
+    shared: Arc<Shared>,
+    /// What every tool must satisfy by its name.
+    allowed: Vec<Arc<dyn Fn(&str) -> bool + Send + Sync>>,
+}
 
 struct Shared {
     servers: McpServers,
@@ -58,11 +62,23 @@ impl Named {
 impl SessionTools {
     pub(super) fn new(servers: McpServers) -> Self {
         let shared = Shared { servers, loaded: Mutex::default(), loads: AtomicU64::new(0) };
-        Self(Arc::new(shared))
+        Self { shared: Arc::new(shared), allowed: Vec::new() }
+    }
+
+    /// Returns only the tools whose names this allows. A search finds no others.
+    #[must_use]
+    pub fn only(&self, allowed: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        let mut only = self.clone();
+        only.allowed.push(Arc::new(allowed));
+        only
+    }
+
+    fn allows(&self, name: &str) -> bool {
+        self.allowed.iter().all(|allows| allows(name))
     }
 
     pub(super) fn servers(&self) -> &McpServers {
-        &self.0.servers
+        &self.shared.servers
     }
 
     /// Returns all tools, with their names for models.
@@ -72,7 +88,7 @@ impl SessionTools {
             let tools = server.tools();
             let names: Vec<_> = tools.iter().map(ToolDefinition::name).collect();
             let names = tool_names(server.name(), &names);
-            let of_server = names.into_iter().zip(tools);
+            let of_server = names.into_iter().zip(tools).filter(|(name, _)| self.allows(name));
             named.extend(of_server.map(|(name, definition)| Named {
                 server: server.clone(),
                 name,
@@ -101,7 +117,7 @@ impl SessionTools {
     }
 
     fn loaded(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.0.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Offers these tools from the next model call on.
@@ -110,7 +126,7 @@ impl SessionTools {
         let before = loaded.len();
         loaded.extend(names);
         if loaded.len() != before {
-            self.0.loads.fetch_add(1, Ordering::Relaxed);
+            self.shared.loads.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -122,7 +138,7 @@ impl SessionTools {
 
 impl ToolSource for SessionTools {
     fn version(&self) -> u64 {
-        self.servers().changes.version() + self.0.loads.load(Ordering::Relaxed)
+        self.servers().changes.version() + self.shared.loads.load(Ordering::Relaxed)
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
@@ -130,12 +146,15 @@ impl ToolSource for SessionTools {
         let defers = SessionTools::defers(&all);
         let loaded = self.loaded().clone();
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-        if defers || self.is_starting() {
+        if (defers || self.is_starting()) && self.allows(TOOL_SEARCH) {
             tools.push(Arc::new(ToolSearch::new(self.clone(), &all)));
         }
         if self.servers().all().iter().any(|server| server.has_resources()) {
-            tools.push(Arc::new(ListResources::new(self.servers().clone())));
-            tools.push(Arc::new(ReadResource::new(self.servers().clone())));
+            let (list, read): (Arc<dyn Tool>, Arc<dyn Tool>) = (
+                Arc::new(ListResources::new(self.servers().clone())),
+                Arc::new(ReadResource::new(self.servers().clone())),
+            );
+            tools.extend([list, read].into_iter().filter(|tool| self.allows(&tool.spec().name)));
         }
         let this = self.clone();
         let on_call: Arc<dyn Fn(&str) + Send + Sync> =

@@ -92,7 +92,7 @@ impl Tool for McpTool {
         let (cancel, progress) = (&context.scope.cancel, &context.progress);
         let id = context.call.to_string();
         match self.call.request(input, cancel, Some(progress), Some(&id)).await {
-            Ok(result) => outcome::from_result(&result, &*context.scope.blobs).await,
+            Ok(result) => outcome::from_result(&result, &context.scope).await,
             Err(error) => outcome::failed(&error),
         }
         .with_metadata("mcp_server", self.call.server.name())

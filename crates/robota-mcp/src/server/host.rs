@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use rmcp::model::{
     CancelledNotificationParam, ClientCapabilities, ClientResult, CreateMessageRequest,
@@ -20,6 +21,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::rounds::RoundQuestion;
 
+/// How long a host may take to read a notification. One that does not read at all must not hold up the work
+/// that is reported to it.
+const NOTICE_LIMIT: Duration = Duration::from_secs(10);
+
 /// The host that a call came from. Progress and questions belong to the call, so that they must be
 /// sent by the task that runs it.
 pub struct McpHost {
@@ -31,6 +36,8 @@ pub struct McpHost {
     asks: Asks,
     /// Whether the call keeps the HTTP session of the host.
     keeps_session: Arc<AtomicBool>,
+    /// Whether the host did not read a notification in time. It gets no more of them for this call.
+    stalled: AtomicBool,
 }
 
 /// How a host is asked.
@@ -171,7 +178,8 @@ impl McpHost {
         asks: Asks,
     ) -> Self {
         let keeps_session = Arc::new(AtomicBool::new(true));
-        Self { number, peer, token, level, asks, keeps_session }
+        let stalled = AtomicBool::new(false);
+        Self { number, peer, token, level, asks, keeps_session, stalled }
     }
 
     /// Returns whether the call keeps the HTTP session of the host now.
@@ -233,8 +241,7 @@ impl McpHost {
         let mut params = ProgressNotificationParam::new(token, step);
         params.total = total;
         params.message = message;
-        // The host may be gone; the call ends by itself then.
-        let _ = self.peer.notify_progress(params).await;
+        self.notify(self.peer.notify_progress(params)).await;
     }
 
     /// Sends a log message, if the host wants messages of this level.
@@ -243,7 +250,18 @@ impl McpHost {
             return;
         }
         let params = LoggingMessageNotificationParam::new(level.wire(), message.into().into());
-        let _ = self.peer.notify_logging_message(params).await;
+        self.notify(self.peer.notify_logging_message(params)).await;
+    }
+
+    /// Sends a notification to a host that reads them.
+    async fn notify(&self, sending: impl Future<Output = Result<(), ServiceError>>) {
+        if self.stalled.load(Ordering::Relaxed) {
+            return;
+        }
+        // The host may be gone; the call ends by itself then.
+        if tokio::time::timeout(NOTICE_LIMIT, sending).await.is_err() {
+            self.stalled.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Asks the user of the host. `schema` is a flat object of simple fields.
@@ -311,3 +329,6 @@ async fn round(
     questions.send(RoundQuestion { request, answer }).await.ok()?;
     Some(given)
 }
+
+#[cfg(test)]
+mod tests;

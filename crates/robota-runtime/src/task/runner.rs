@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use robota_core::event::Envelope;
 use robota_core::ids::{CallId, GroupId, Ids, TaskId};
 use robota_core::task::{
-    TaskChange, TaskError, TaskErrorCategory, TaskFinished, TaskKind, TaskMode, TaskPlace,
-    TaskQuestion, TaskSpawned, TaskUsage, TaskWorktree,
+    AgentLimits, TaskChange, TaskError, TaskErrorCategory, TaskFinished, TaskKind, TaskMode,
+    TaskPlace, TaskQuestion, TaskSpawned, TaskUsage, TaskWorktree,
 };
 use robota_exec::Stdin;
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -112,9 +112,12 @@ impl TaskRequest {
     }
 
     pub(super) fn spawned(&self) -> TaskSpawned {
-        let (agent, input) = match &self.work {
-            TaskWork::Agent(work) => (Some(work.agent.clone()), work.prompt.as_str()),
-            TaskWork::Process(work) => (None, work.command.as_str()),
+        let (agent, input, limits) = match &self.work {
+            TaskWork::Agent(work) => {
+                let limits = AgentLimits { tools: work.tools.clone(), deny: work.deny.clone() };
+                (Some(work.agent.clone()), work.prompt.as_str(), limits)
+            }
+            TaskWork::Process(work) => (None, work.command.as_str(), AgentLimits::default()),
         };
         TaskSpawned {
             kind: self.work.kind(),
@@ -125,6 +128,7 @@ impl TaskRequest {
             group: self.group.clone(),
             agent,
             input: input.chars().take(MAX_INPUT_CHARS).collect(),
+            limits,
         }
     }
 }

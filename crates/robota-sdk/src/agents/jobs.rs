@@ -211,6 +211,9 @@ impl AgentRuns {
             agent: state.agent.clone().unwrap_or_default(),
             prompt: text.to_owned(),
             cwd: kept.filter(|path| path.is_dir()),
+            // Those of the skill that it worked for.
+            tools: state.limits.tools,
+            deny: state.limits.deny,
             // Resumed, so that the agent still knows what it did.
             resume: Some(session),
             ..AgentWork::default()

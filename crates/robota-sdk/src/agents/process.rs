@@ -110,7 +110,7 @@ impl AgentProcesses for SessionAgentProcesses {
         let points = |hooks: &Arc<dyn Hooks>| {
             HookPoint::ALL.into_iter().filter(|point| hooks.has_point(*point)).collect()
         };
-        let definition = parts.definition(&job.work.agent)?.clone();
+        let definition = parts.definition_for(&job.work)?;
         let of_host = parts.mcp.as_ref().map(SessionMcp::of_host).unwrap_or_default();
         // Refused now, with the cause: in the other process the tools would simply be missing.
         if let Some(server) = of_host.iter().find(|server| names_server(&definition, server)) {

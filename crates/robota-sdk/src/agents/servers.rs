@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use robota_config::agents::AgentDefinition;
-use robota_core::permission::Class;
-use robota_core::tool::{Tool, ToolSource};
+use robota_core::tool::ToolSource;
 use robota_mcp::client::{ServerInstructions, SessionTools};
 use robota_mcp::names::server_part;
 use serde_json::{Map, Value, json};
@@ -68,13 +67,13 @@ pub(super) fn names_server(definition: &AgentDefinition, server: &str) -> bool {
 #[derive(Clone, Default)]
 pub(super) struct AgentServers {
     /// Those of the session, and those that were started for the agent, with the tools that it may use.
-    used: Vec<(SessionMcp, Arc<AgentTools>)>,
+    used: Vec<(SessionMcp, SessionTools)>,
 }
 
 impl AgentServers {
     /// Returns the tools that the agent may use.
     pub(super) fn sources(&self) -> impl Iterator<Item = Arc<dyn ToolSource>> {
-        self.used.iter().map(|(_, tools)| -> Arc<dyn ToolSource> { tools.clone() })
+        self.used.iter().map(|(_, tools)| -> Arc<dyn ToolSource> { Arc::new(tools.clone()) })
     }
 
     /// Returns the instructions of the servers whose tools the agent may use, and that no rule denies.
@@ -117,14 +116,11 @@ impl AgentParts {
         only: Option<&[String]>,
         project: &Project,
     ) -> AgentServers {
+        // Also with a read-only sandbox: none of these tools is known to change files.
         let tools = |mcp: &SessionMcp, servers: Option<Vec<String>>| {
-            Arc::new(AgentTools {
-                definition: definition.clone(),
-                only: only.map(<[String]>::to_vec),
-                servers,
-                read_only: self.read_only,
-                of_session: mcp.limits.clone(),
-                inner: mcp.tools.clone(),
+            let (limits, only) = (ToolLimits::of(definition), only.map(<[String]>::to_vec));
+            mcp.allowed().only(move |name| {
+                is_of_server(servers.as_deref(), name) && tools::has(&limits, only.as_deref(), name)
             })
         };
         let named = NamedServers::of(definition);
@@ -157,45 +153,12 @@ impl AgentParts {
     }
 }
 
-/// The tools of MCP servers that an agent may use.
-struct AgentTools {
-    definition: AgentDefinition,
-    only: Option<Vec<String>>,
-    /// The only servers; none for all.
-    servers: Option<Vec<String>>,
-    read_only: bool,
-    /// Those of the agent that the conversation runs as.
-    of_session: ToolLimits,
-    inner: SessionTools,
-}
-
-impl AgentTools {
-    fn is_of_server(&self, tool: &str) -> bool {
-        let Some(servers) = &self.servers else { return true };
-        // The search for tools and the tools for resources have no prefix and serve all servers.
-        let Some(rest) = tool.strip_prefix("mcp__") else { return !servers.is_empty() };
-        servers.iter().any(|name| rest.starts_with(&format!("{name}__")))
-    }
-}
-
-impl ToolSource for AgentTools {
-    fn version(&self) -> u64 {
-        self.inner.version()
-    }
-
-    fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        let mut all = self.inner.tools();
-        all.retain(|tool| {
-            let spec = tool.spec();
-            // As for the built-in tools: with a read-only sandbox, nothing that changes files is
-            // offered.
-            (!self.read_only || spec.class != Class::Modify)
-                && self.is_of_server(&spec.name)
-                && self.of_session.allows(&spec.name)
-        });
-        tools::filter(&mut all, &self.definition, self.only.as_deref());
-        all
-    }
+/// Returns whether a tool belongs to one of these servers; without a list every tool does.
+fn is_of_server(servers: Option<&[String]>, tool: &str) -> bool {
+    let Some(servers) = servers else { return true };
+    // The search for tools and the tools for resources have no prefix and serve all servers.
+    let Some(rest) = tool.strip_prefix("mcp__") else { return !servers.is_empty() };
+    servers.iter().any(|name| rest.starts_with(&format!("{}__", server_part(name))))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use robota_core::gate::Gate as _;
 use robota_core::hook::Hooks;
 use robota_core::ids::SessionId;
 use robota_core::permission::{Class, Mode};
+use robota_core::redact::Redactor;
 use robota_core::task::{TaskError, TaskErrorCategory};
 use robota_core::tool::{Tool, ToolScope};
 use robota_exec::SessionVariables;
@@ -67,7 +68,7 @@ pub(crate) struct SessionAgents {
 #[async_trait]
 impl AgentSessions for SessionAgents {
     async fn open(&self, job: &AgentJob) -> Result<AgentSession, TaskError> {
-        let definition = self.parts.definition(&job.work.agent)?.clone();
+        let definition = self.parts.definition_for(&job.work)?;
         Ok(AgentSession { session: self.agent(job, definition)?.open().await? })
     }
 }
@@ -227,11 +228,13 @@ impl NewAgent {
                 if let Some(effort) = effort {
                     config.options.insert("effort".to_owned(), effort.into());
                 }
-                config.redactor = redactor;
+                config.redactor = redactor.clone();
             });
         let own_budget: Arc<dyn Hooks> =
             Arc::new(ToolHooks { hooks: Arc::new(budget.clone()), folder: None });
-        for hooks in std::iter::once(own_budget).chain(self.hooks(project, id, gate, variables)) {
+        for hooks in
+            std::iter::once(own_budget).chain(self.hooks(project, id, (gate, redactor), variables))
+        {
             builder = builder.hooks(hooks);
         }
         if let Some(nested) = nested {
@@ -312,7 +315,7 @@ impl NewAgent {
         &self,
         project: &Arc<Project>,
         id: &SessionId,
-        gate: Arc<PolicyGate>,
+        (gate, redactor): (Arc<PolicyGate>, Redactor),
         variables: SessionVariables,
     ) -> Vec<Arc<dyn Hooks>> {
         let Self { parts, job, definition, .. } = self;
@@ -332,6 +335,7 @@ impl NewAgent {
             model: &parts.model,
             tools,
             gate,
+            redactor,
             mode: agent_mode(project.settings.permissions.mode, definition.permission_mode),
             effort: self.own_effort().or_else(|| effort_of(&parts.model, &project.settings.values)),
             variables,

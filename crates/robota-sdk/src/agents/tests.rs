@@ -14,6 +14,8 @@ fn sdk_16_a_definition_never_lifts_the_mode_of_its_parent() {
         (DontAsk, Some(AcceptEdits), DontAsk),
         (DontAsk, Some(Plan), Plan),
         (AcceptEdits, Some(Default), AcceptEdits),
+        (AcceptEdits, Some(DontAsk), DontAsk),
+        (BypassPermissions, Some(DontAsk), DontAsk),
         (AcceptEdits, Some(Plan), Plan),
         (BypassPermissions, Some(AcceptEdits), BypassPermissions),
         (BypassPermissions, Some(Plan), Plan),

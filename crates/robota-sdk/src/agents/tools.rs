@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use robota_config::agents::AgentDefinition;
 use robota_core::tool::Tool;
+use robota_mcp::client::TOOL_SEARCH;
 use robota_policy::name_denies;
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +51,9 @@ impl ToolLimits {
 
 /// Returns whether a list of tools has a tool. Without a list every tool counts.
 fn is_listed(list: Option<&[String]>, name: &str) -> bool {
-    list.is_none_or(|list| list.iter().any(|entry| names(entry, name)))
+    // The search finds only the listed tools of servers, so it needs no entry of its own.
+    let finds = |entry: &String| name == TOOL_SEARCH && entry.trim().starts_with("mcp__");
+    list.is_none_or(|list| list.iter().any(|entry| names(entry, name) || finds(entry)))
 }
 
 /// Removes the tools that an agent does not have. `only` are further limits of a skill.
@@ -60,10 +63,12 @@ pub(crate) fn filter(
     only: Option<&[String]>,
 ) {
     let limits = ToolLimits::of(definition);
-    tools.retain(|tool| {
-        let name = tool.spec().name.as_str();
-        limits.allows(name) && is_listed(only, name) && !AGENT.contains(&name)
-    });
+    tools.retain(|tool| has(&limits, only, &tool.spec().name));
+}
+
+/// Returns whether an agent with these limits has a tool. `only` are further limits of a skill.
+pub(super) fn has(limits: &ToolLimits, only: Option<&[String]>, name: &str) -> bool {
+    limits.allows(name) && is_listed(only, name) && !AGENT.contains(&name)
 }
 
 /// Removes the tools of which an agent may not make every call, where no gate denies single calls.

@@ -8,6 +8,7 @@ use robota_core::gate::{Gate, ReadOnlyGate};
 use robota_core::hook::{HookDefinition, HookExecutor, HookExit, PromptHook};
 use robota_core::permission::Class;
 use robota_core::provider::Provider;
+use robota_core::redact::Redactor;
 use robota_core::tool::Tool;
 
 use super::answer::{self, INSTRUCTIONS};
@@ -87,6 +88,7 @@ pub struct ReadOnlyHookAgent {
     model: String,
     tools: Vec<Arc<dyn Tool>>,
     gate: Arc<dyn Gate>,
+    redactor: Redactor,
     on_usage: Option<OnHookUsage>,
 }
 
@@ -105,13 +107,22 @@ impl ReadOnlyHookAgent {
         };
         let tools = tools.into_iter().filter(reads).collect();
         let gate = Arc::new(ReadOnlyGate);
-        Self { provider, model: model.into(), tools, gate, on_usage: None }
+        let redactor = Redactor::default();
+        Self { provider, model: model.into(), tools, gate, redactor, on_usage: None }
     }
 
     /// Sets the gate that judges the calls, for instance one with the user's permission rules.
     #[must_use]
     pub fn gate(mut self, gate: Arc<dyn Gate>) -> Self {
         self.gate = gate;
+        self
+    }
+
+    /// Sets what removes secrets from the results of its tools. Without it they contain what the files
+    /// contain.
+    #[must_use]
+    pub fn redactor(mut self, redactor: Redactor) -> Self {
+        self.redactor = redactor;
         self
     }
 
@@ -132,6 +143,7 @@ impl HookAgent for ReadOnlyHookAgent {
             .tools(self.tools.iter().cloned())
             .gate(self.gate.clone())
             .max_rounds(task.max_rounds)
+            .configure(|config| config.redactor = self.redactor.clone())
             .build();
         let report = agent.map_err(|error| error.to_string())?.run(task.prompt).await;
         // Also when the agent failed: its calls cost the same.

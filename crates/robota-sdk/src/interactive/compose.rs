@@ -11,6 +11,7 @@ use robota_core::hook::{HookEvent, Hooks};
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalStore;
 use robota_core::permission::{Class, Mode};
+use robota_core::redact::Redactor;
 use robota_core::sandbox::SandboxLevel;
 use robota_core::tool::{Tool, ToolScope, ToolSpec};
 use robota_core::turn::AtLimit;
@@ -143,6 +144,7 @@ impl InteractiveSessionBuilder {
         let own_tools = choice.built_in(own_tools);
         let on_notice = self.on_notice.clone();
         let files = Arc::new(Mutex::new(project.settings.named_files.clone()));
+        let redactor = project.redactor(&self.model.secrets)?;
         let parts = HookParts {
             project: &project,
             session: selected.id(),
@@ -151,6 +153,7 @@ impl InteractiveSessionBuilder {
             model: &self.model,
             tools: own_tools.clone(),
             gate: gate.clone(),
+            redactor: redactor.clone(),
             mode,
             effort: effort_of(&self.model, &project.settings.values),
             variables,
@@ -164,8 +167,9 @@ impl InteractiveSessionBuilder {
             files: files.clone(),
         };
         let (sessions, titled) = (self.open.clone(), selected.id().clone());
-        let rename = move |title: String| {
+        let rename = move |mut title: String| {
             if let Some(session) = sessions.get(&titled) {
+                session.session().config().redactor().clean(&mut title);
                 // The prompt does not wait for it.
                 drop(tokio::spawn(async move { session.session().rename(title).await }));
             }
@@ -305,7 +309,8 @@ impl InteractiveSessionBuilder {
                 gate,
                 &context,
                 (Offered { tools: tools.clone(), todos: todos.clone(), readers }, runtime.clone()),
-            )?
+                redactor,
+            )
             .crash_cleanup(crash_cleanup.clone());
         builder = hooks.into_iter().fold(builder, SessionBuilder::hooks);
         let loaded_files = context.nested.clone();
@@ -484,7 +489,8 @@ impl InteractiveSessionBuilder {
         gate: Arc<dyn Gate>,
         context: &ProjectContext,
         (offered, runtime): (Offered, SessionRuntime),
-    ) -> Result<SessionBuilder, SdkError> {
+        redactor: Redactor,
+    ) -> SessionBuilder {
         let can_approve = self.can_approve();
         let project = self.project;
         let choice = ToolChoice { more: std::mem::take(&mut self.tools), ..choice };
@@ -520,9 +526,8 @@ impl InteractiveSessionBuilder {
             let _ = offered.tools.set(tools.iter().map(|tool| tool.spec().clone()).collect());
             tools
         };
-        let redactor = project.redactor(&self.model.secrets)?;
         let model = self.model;
-        Ok(Session::builder(model.provider.clone(), model.model.clone())
+        Session::builder(model.provider.clone(), model.model.clone())
             .system(context.system.as_str())
             // The list of sessions selects by this text, so it is the canonical path.
             .cwd(project.cwd().display().to_string())
@@ -541,7 +546,7 @@ impl InteractiveSessionBuilder {
                 config.turn.at_limit = AtLimit::Stop;
                 config.compact_instructions.clone_from(&context.compact_instructions);
                 apply_settings(&project.settings.values, config);
-            }))
+            })
     }
 }
 

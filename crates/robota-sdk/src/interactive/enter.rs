@@ -163,7 +163,8 @@ impl InteractiveSession {
         let found = mcp.servers.prompts().into_iter().find(|prompt| prompt.name == name);
         let Some(found) = found else { return Ok(None) };
         let context = self.before_expansion(expansion).await?;
-        let text = mcp.servers.prompt(&found, arguments).await?;
+        let mut text = mcp.servers.prompt(&found, arguments).await?;
+        self.session().config().redactor().clean(&mut text);
         let typed = format!("/{name} {arguments}");
         // Clients and hooks get what the user typed, not the text of the server.
         let prompt = Prompt::from(text).display(typed.trim()).raw(typed.trim());

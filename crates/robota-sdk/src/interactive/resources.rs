@@ -1,6 +1,7 @@
 //! Resources of MCP servers that a prompt mentions: `@server:uri`. The user asked for the resource by
 //! typing its address, so it needs no approval; what a rule denies is not read.
 
+use robota_core::call::CallContext;
 use robota_core::message::{Block, ResultBlock};
 
 use super::InteractiveSession;
@@ -20,11 +21,12 @@ impl InteractiveSession {
         let Some(mcp) = self.mcp() else { return Vec::new() };
         let mut attachments = Vec::new();
         for (server, uri) in mentions(text, |name| mcp.scope(name).is_some()) {
-            let blobs = self.session().journal().blobs();
+            let mut scope = CallContext::detached().with_blobs(self.session().journal().blobs());
+            scope.redactor = self.session().config().redactor();
             let read = match mcp.may_read_resource(self.session(), &server, &uri).await {
                 Ok(()) => mcp
                     .servers
-                    .resource_content(&server, &uri, &*blobs)
+                    .resource_content(&server, &uri, &scope)
                     .await
                     .map_err(|error| error.to_string()),
                 Err(reason) => Err(reason),

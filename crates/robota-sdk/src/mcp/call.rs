@@ -9,7 +9,7 @@ use robota_core::hook::{
 };
 use robota_core::message::{ToolInput, ToolUse};
 use robota_core::permission::Verdict;
-use robota_core::tool::{ToolOutcome, ToolSpec};
+use robota_core::tool::{Tool, ToolOutcome};
 use robota_mcp::McpError;
 use robota_mcp::client::McpServers;
 use robota_session::Session;
@@ -60,8 +60,8 @@ impl SessionMcp {
     ) -> Result<Value, McpCallError> {
         let tools = self.source().tools();
         let found = tools.iter().find(|tool| tool.spec().name == call.name);
-        let spec = found.ok_or_else(|| McpCallError::Unknown(call.name.clone()))?.spec();
-        if let Some(outcome) = approve(session, &mut call, spec).await? {
+        let tool = found.ok_or_else(|| McpCallError::Unknown(call.name.clone()))?;
+        if let Some(outcome) = approve(session, &mut call, &**tool).await? {
             let content = json!([{"type": "text", "text": outcome.text()}]);
             return Ok(json!({"content": content, "isError": !outcome.ok}));
         }
@@ -92,10 +92,10 @@ impl SessionMcp {
 async fn approve(
     session: &Session,
     call: &mut ToolUse,
-    spec: &ToolSpec,
+    tool: &dyn Tool,
 ) -> Result<Option<ToolOutcome>, McpCallError> {
     // A denied call runs no hook.
-    let mut judged = judge(session, call, spec).await?;
+    let mut judged = judge(session, call, tool).await?;
     let HookReply { answer, stop, .. } =
         session.config().run_pre_tool(call.clone(), judged.verdict).await;
     let HookAnswer::PreToolUse(decision) = answer else {
@@ -110,7 +110,7 @@ async fn approve(
         PreToolDecision::Ask(question) => AfterChange::Ask(question),
         PreToolDecision::Change { input, then } => {
             call.input = ToolInput::Json(input);
-            judged = judge(session, call, spec).await?;
+            judged = judge(session, call, tool).await?;
             then
         }
     };
@@ -123,7 +123,7 @@ async fn approve(
         AfterChange::Allow { .. } | AfterChange::Judge => {}
     }
     if judged.verdict == Verdict::Ask {
-        ask(session, call, spec, judged).await?;
+        ask(session, call, tool, judged).await?;
     }
     Ok(None)
 }
@@ -131,9 +131,9 @@ async fn approve(
 async fn judge(
     session: &Session,
     call: &ToolUse,
-    spec: &ToolSpec,
+    tool: &dyn Tool,
 ) -> Result<Judgement, McpCallError> {
-    let judged = session.permissions().judge(call, spec).await;
+    let judged = session.permissions().judge_allowing(&[], call, tool).await;
     match judged.verdict {
         Verdict::Allow | Verdict::Ask => Ok(judged),
         Verdict::Deny => Err(McpCallError::NotRun(judged.reason)),
@@ -143,7 +143,7 @@ async fn judge(
 async fn ask(
     session: &Session,
     call: &mut ToolUse,
-    spec: &ToolSpec,
+    tool: &dyn Tool,
     judged: Judgement,
 ) -> Result<(), McpCallError> {
     let question = Question {
@@ -158,7 +158,7 @@ async fn ask(
         Answer::Allow { .. } | Answer::Remember { .. } => Ok(()),
         Answer::AllowChanged { input, .. } => {
             call.input = ToolInput::Json(input);
-            judge(session, call, spec).await.map(drop)
+            judge(session, call, tool).await.map(drop)
         }
         Answer::Deny { note } => Err(McpCallError::NotRun(note.unwrap_or(judged.reason))),
         Answer::DenyAndStop { reason } | Answer::Unanswered { reason } => {

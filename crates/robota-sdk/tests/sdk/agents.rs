@@ -347,6 +347,35 @@ async fn sdk_13_a_forked_skill_runs_in_an_agent() {
 }
 
 #[tokio::test]
+async fn sdk_13_the_agent_of_a_skill_does_nothing_that_the_skill_forbids() {
+    let touch = "{tools: [{tool: Bash, input: {command: touch made}}]}";
+    let scene = Scene::new(&format!("- {touch}\n- Tried.\n- {touch}\n- Again.\n"));
+    scene.write(
+        "home/.claude/skills/make/SKILL.md",
+        "---\ncontext: fork\ndisallowed-tools: Bash(touch *), Write\n---\nMake it.\n",
+    );
+    let session = scene.builder().mode(Mode::BypassPermissions).open().await.unwrap();
+    assert_eq!(command(&session, "/make").await.message, "Tried.");
+    assert!(!scene.path().join("project/made").exists());
+    let requests = scene.provider.requests();
+    let offered: Vec<_> = requests[0].tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert!(offered.contains(&"Bash") && offered.contains(&"Read"), "{offered:?}");
+    // As a denied name does for any agent.
+    assert!(!offered.contains(&"Write") && !offered.contains(&"Edit"), "{offered:?}");
+    let result = serde_json::to_string(&requests[1].messages).unwrap();
+    assert!(result.contains("Bash(touch *)"), "{result}");
+    // Also when it continues after its end.
+    let tasks = session.tasks().unwrap();
+    let agent = tasks.list().remove(0).task;
+    let continued = session.agent_runs().unwrap().send(&agent, "Again.").await.unwrap();
+    tasks.wait(&continued).await.unwrap();
+    assert!(!scene.path().join("project/made").exists());
+    let requests = scene.provider.requests();
+    let offered: Vec<_> = requests[2].tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert!(offered.contains(&"Bash") && !offered.contains(&"Write"), "{offered:?}");
+}
+
+#[tokio::test]
 async fn sdk_02_clients_see_what_happens_to_tasks() {
     let scene = Scene::new(&format!("- {EXPLORE}\n- Nothing.\n- Done.\n"));
     let session = scene.builder().agents(offered()).open().await.unwrap();

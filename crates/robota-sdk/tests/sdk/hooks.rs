@@ -263,6 +263,44 @@ async fn sdk_21_the_command_hooks_lists_those_of_plugins_used_skills_and_agents(
 }
 
 #[tokio::test]
+async fn sess_13_the_model_of_an_agent_hook_sees_no_secrets() {
+    const SECRET: &str = "sk-planted-secret-7b1f";
+    let read = "{tools: [{tool: Read, input: {file_path: .env}}]}";
+    let scene = Scene::new(&format!("- {read}\n- '{{\"ok\": true}}'\n- done\n"));
+    scene.write("project/.env", &format!("KEY={SECRET}\n"));
+    let hook = json!([{"hooks": [{"type": "agent", "prompt": "Is it fine?"}]}]);
+    let hooks = json!({ "UserPromptSubmit": hook });
+    settings(&scene, &json!({ "hooks": hooks, "env": {"PLANTED_TOKEN": SECRET} }));
+    let session = scene.open().await;
+    session.submit("Go.").await.unwrap().result().await.unwrap();
+    let read = serde_json::to_string(&scene.provider.requests()[1].messages).unwrap();
+    assert!(read.contains("KEY=[REDACTED]") && !read.contains(SECRET), "{read}");
+}
+
+#[tokio::test]
+async fn sess_13_names_that_hooks_give_a_session_contain_no_secrets() {
+    const SECRET: &str = "sk-planted-secret-7b1f";
+    let scene = Scene::new("- done\n");
+    let name = |title: &str| {
+        let output = json!({"hookSpecificOutput": {"sessionTitle": format!("{title} {SECRET}")}});
+        json!([{"hooks": [{"type": "command", "command": format!("echo '{output}'")}]}])
+    };
+    let hooks = json!({"SessionStart": name("First"), "UserPromptSubmit": name("Second")});
+    settings(&scene, &json!({ "hooks": hooks, "env": {"PLANTED_TOKEN": SECRET} }));
+    let session = scene.open().await;
+    assert_eq!(session.name().await.unwrap().as_deref(), Some("First [REDACTED]"));
+    session.submit("Go.").await.unwrap().result().await.unwrap();
+    loop {
+        let name = session.name().await.unwrap().unwrap_or_default();
+        if name.starts_with("Second") {
+            assert_eq!(name, "Second [REDACTED]");
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
 async fn core_22_hooks_name_the_session_and_see_nested_instructions() {
     let read = "{tools: [{tool: Read, input: {file_path: sub/a.txt}}]}";
     let scene = Scene::new(&format!("- {read}\n- done\n- again\n"));

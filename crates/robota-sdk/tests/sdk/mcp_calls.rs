@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use robota_core::hook::PreToolDecision;
+use robota_core::env_ref::Secret;
+use robota_core::hook::{AfterChange, PreToolDecision};
 use robota_core::ids::CallId;
 use robota_core::message::{Block, ToolInput, ToolUse};
 use robota_core::permission::Mode;
@@ -12,16 +13,21 @@ use robota_core::tool::ToolOutcome;
 use robota_mcp::client::HostChannel;
 use robota_sdk::mentions::Attached;
 use robota_sdk::{
-    AgentOptions, InteractiveSession, McpCallError, McpSetup, ProjectOptions, Prompt, PromptBlock,
+    AgentOptions, AgentRun, AgentWork, InteractiveSession, McpCallError, McpSetup, ProjectOptions,
+    Prompt, PromptBlock,
 };
 use robota_session::{CodeHook, HookScope};
 use serde_json::{Value, json};
 
 use crate::common::Scene;
 
-/// A server in the program, which counts the calls of its tool and the reads of its resources.
+/// A value that the session must not store and no model may see.
+const SECRET: &str = "sk-planted-secret-7b1f";
+
+/// A server in the program, which counts the calls of its tools and the reads of its resources. It has
+/// the tool `echo` and these tools.
 #[derive(Default)]
-struct Server(AtomicUsize);
+struct Server(AtomicUsize, Vec<Value>);
 
 #[async_trait::async_trait]
 impl HostChannel for Server {
@@ -31,15 +37,20 @@ impl HostChannel for Server {
                 "protocolVersion": "2025-06-18", "capabilities": {"tools": {}, "resources": {}},
                 "serverInfo": {"name": "own", "version": "1"},
             }),
-            "tools/list" => json!({"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}),
+            "tools/list" => {
+                let echo = json!({"name": "echo", "inputSchema": {"type": "object"}});
+                let tools = [&[echo], self.1.as_slice()].concat();
+                json!({ "tools": tools })
+            }
             "tools/call" => {
                 self.0.fetch_add(1, Ordering::SeqCst);
                 json!({"content": [{"type": "text", "text": "it ran"}]})
             }
             "resources/read" => {
                 self.0.fetch_add(1, Ordering::SeqCst);
-                let uri = &message["params"]["uri"];
-                json!({"contents": [{"uri": uri, "text": "the resource"}]})
+                let uri = message["params"]["uri"].as_str().unwrap_or_default();
+                let text = if uri.ends_with("secret") { SECRET } else { "the resource" };
+                json!({"contents": [{"uri": uri, "text": text}]})
             }
             _ => {
                 let error = json!({"code": -32601, "message": "no such method"});
@@ -86,10 +97,18 @@ async fn open_with(server: &Arc<Server>, options: ProjectOptions) -> (Scene, Int
 
 /// Returns the names of the tools that a conversation offers which runs as an agent with these fields.
 async fn offered(fields: Value, only: Option<&[&str]>) -> (Vec<String>, InteractiveSession) {
+    offered_by(Arc::new(Server::default()), fields, only).await
+}
+
+async fn offered_by(
+    server: Arc<Server>,
+    fields: Value,
+    only: Option<&[&str]>,
+) -> (Vec<String>, InteractiveSession) {
     let scene = Scene::new("- Done.\n");
     let mcp = McpSetup {
         host_servers: vec!["own".to_owned()],
-        host: Some(Arc::new(Server::default())),
+        host: Some(server),
         ..McpSetup::default()
     };
     let (mut agents, report) =
@@ -139,9 +158,72 @@ async fn sdk_14_a_conversation_as_an_agent_has_only_the_tools_that_a_started_age
     assert!(has(&tools, "Read") && !has(&tools, "Write") && !has(&tools, "Edit"), "{tools:?}");
 }
 
+/// A server with tools that are too many to be offered at once: `a_0` to `a_49` and `b_0` to `b_9`.
+fn many_tools() -> Arc<Server> {
+    let names = (0..50).map(|n| format!("a_{n}")).chain((0..10).map(|n| format!("b_{n}")));
+    let tools = names.map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
+    Arc::new(Server(AtomicUsize::new(0), tools.collect()))
+}
+
+/// Runs an agent with these tools beside [`many_tools`]; it searches for `a_1` and `b_1`. Returns the
+/// names of the tools that its two requests offered, and the result of its search.
+async fn searched(tools: &str) -> (Vec<String>, Vec<String>, String) {
+    let search = "{tools: [{tool: ToolSearch, input: {query: 'select:a_1,b_1'}}]}";
+    let scene = Scene::new(&format!("- {search}\n- Done.\n"));
+    scene.write(
+        "home/.robota/agents/worker.md",
+        &format!("---\nname: worker\ndescription: Works\ntools: {tools}\n---\nYou work.\n"),
+    );
+    let mcp = McpSetup {
+        host_servers: vec!["own".to_owned()],
+        host: Some(many_tools()),
+        ..McpSetup::default()
+    };
+    let session = scene.builder().mcp(mcp).open().await.unwrap();
+    assert!(session.mcp().unwrap().servers().host_settled(Duration::from_secs(60)).await);
+    let work =
+        AgentWork { agent: "worker".to_owned(), prompt: "Go.".to_owned(), ..Default::default() };
+    let run = AgentRun { label: "go".to_owned(), work, ..AgentRun::default() };
+    assert!(session.agent_runs().unwrap().run(run, None).await.success);
+    let requests = scene.provider.requests();
+    let names =
+        |at: usize| requests[at].tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>();
+    let result = serde_json::to_string(requests[1].messages.last().unwrap()).unwrap();
+    (names(0), names(1), result)
+}
+
+#[tokio::test]
+async fn an_agent_finds_the_tools_of_its_list_and_no_others_by_a_search() {
+    let has = |tools: &[String], name: &str| tools.iter().any(|tool| tool == name);
+    let (first, second, result) = searched("Read, mcp__own__a*").await;
+    assert!(has(&first, "ToolSearch") && !has(&first, "mcp__own__a_1"), "{first:?}");
+    assert!(has(&second, "mcp__own__a_1") && !has(&second, "mcp__own__b_1"), "{second:?}");
+    assert!(result.contains("mcp__own__a_1") && !result.contains("mcp__own__b_1"), "{result}");
+    // Few enough to be offered at once.
+    let (first, _, _) = searched("Read, mcp__own__b*").await;
+    assert!(has(&first, "mcp__own__b_1") && !has(&first, "ToolSearch"), "{first:?}");
+    let (first, _, _) = searched("Read").await;
+    assert!(has(&first, "Read") && !has(&first, "ToolSearch"), "{first:?}");
+}
+
+#[tokio::test]
+async fn a_conversation_as_an_agent_finds_the_tools_of_its_list_by_a_search() {
+    let has = |tools: &[String], name: &str| tools.iter().any(|tool| tool == name);
+    let fields = |tools: &[&str]| json!({"description": "d", "prompt": "p", "tools": tools});
+    let (tools, _session) = offered_by(many_tools(), fields(&["Read", "mcp__own"]), None).await;
+    assert!(has(&tools, "ToolSearch") && !has(&tools, "Bash"), "{tools:?}");
+    let (tools, _session) =
+        offered_by(many_tools(), fields(&["Read", "mcp__own__b_1"]), None).await;
+    assert!(has(&tools, "mcp__own__b_1") && !has(&tools, "ToolSearch"), "{tools:?}");
+}
+
 async fn call(session: &InteractiveSession) -> Result<Value, McpCallError> {
+    call_tool(session, "mcp__own__echo").await
+}
+
+async fn call_tool(session: &InteractiveSession, name: &str) -> Result<Value, McpCallError> {
     let input = ToolInput::Json(json!({}));
-    let call = ToolUse::new(CallId::from("call"), "call", "mcp__own__echo", input);
+    let call = ToolUse::new(CallId::from("call"), "call", name, input);
     let mcp = session.mcp().unwrap();
     mcp.call_for_host(session.session(), call, Duration::from_secs(60)).await
 }
@@ -161,6 +243,28 @@ async fn hooks_in_code_decide_about_calls_for_the_host() {
     let answered = call(&session).await.unwrap();
     assert_eq!(answered["content"][0]["text"], "from the hook");
     assert_eq!(answered["isError"], false);
+    assert_eq!(server.0.load(Ordering::SeqCst), 1);
+    session.shutdown("done").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_call_for_the_host_asks_when_the_tool_requires_a_user() {
+    let meta = json!({"anthropic/requiresUserInteraction": true});
+    let pay = json!({"name": "pay", "inputSchema": {"type": "object"}, "_meta": meta});
+    let server = Arc::new(Server(AtomicUsize::new(0), vec![pay]));
+    let allow = vec!["mcp__own".to_owned()];
+    let options = ProjectOptions { allow, ..ProjectOptions::default() };
+    let (_scene, session) = open_with(&server, options).await;
+    assert_eq!(call(&session).await.unwrap()["content"][0]["text"], "it ran");
+    // The default denies what needs approval.
+    let refused = call_tool(&session, "mcp__own__pay").await;
+    assert!(matches!(refused, Err(McpCallError::NotRun(_))), "{refused:?}");
+    assert_eq!(server.0.load(Ordering::SeqCst), 1);
+    // Also if a hook changed the arguments.
+    let change = PreToolDecision::Change { input: json!({"sum": 1}), then: AfterChange::Judge };
+    session.session().config().use_hooks(Arc::new(Decides(change)));
+    let refused = call_tool(&session, "mcp__own__pay").await;
+    assert!(matches!(refused, Err(McpCallError::NotRun(_))), "{refused:?}");
     assert_eq!(server.0.load(Ordering::SeqCst), 1);
     session.shutdown("done").await.unwrap();
 }
@@ -219,4 +323,12 @@ async fn rules_hold_for_resources_that_a_user_mentions() {
     }
     let embedded = vec![PromptBlock::Embedded(Block::text(typed))];
     assert_eq!(mentioned(options(Mode::Default, &[]), embedded).await, (None, 0));
+}
+
+#[tokio::test]
+async fn sess_13_a_resource_that_a_user_mentions_is_attached_without_secrets() {
+    let options =
+        ProjectOptions { secrets: vec![Secret::new(SECRET)], ..ProjectOptions::default() };
+    let (shown, asked) = mentioned(options, "See @own:demo://secret.").await;
+    assert_eq!((shown.as_deref(), asked), (Some("[resource own:demo://secret]\n[REDACTED]"), 1));
 }

@@ -1,9 +1,12 @@
 //! Files that prompts mention.
 
+use robota_core::env_ref::Secret;
 use robota_core::message::Block;
 use robota_core::permission::Mode;
 use robota_sdk::mentions::Attached;
-use robota_sdk::{Entered, InteractiveSession, Prepared, ProjectOptions, Prompt, PromptBlock};
+use robota_sdk::{
+    Entered, InteractiveSession, Prepared, ProjectOptions, Prompt, PromptBlock, ShellRun,
+};
 
 use crate::common::Scene;
 
@@ -50,6 +53,36 @@ async fn mentioned_files_and_folders_are_attached() {
     assert_eq!(kinds, [Attached::File, Attached::File, Attached::Folder]);
     let plain = session.prepare_prompt(Prompt::from(typed).without_mentions()).await;
     assert_eq!(plain.content.len(), 1);
+}
+
+/// The files, commands and skills of the user can show a secret as those of the model can.
+#[tokio::test]
+async fn sess_13_nothing_that_the_program_reads_for_a_prompt_contains_secrets() {
+    const SECRET: &str = "sk-planted-secret-7b1f";
+    let scene = Scene::new("- one\n- two\n- three\n");
+    scene.write("project/.env", &format!("OPENAI_API_KEY={SECRET}\n"));
+    let skill = "---\nallowed-tools: Bash(cat .env)\n---\nHere: !`cat .env` and @.env\n";
+    scene.write("home/.claude/skills/show/SKILL.md", skill);
+    let secrets = vec![Secret::new(SECRET)];
+    let options = ProjectOptions { secrets, ..ProjectOptions::default() };
+    let session = scene.builder_for(scene.project_with(options)).open().await.unwrap();
+    let submit = async |text: &str| match session.enter(text).await.unwrap() {
+        Entered::Submitted(submission) => drop(submission.result().await.unwrap()),
+        Entered::Command(result) => panic!("{result:?}"),
+    };
+    submit("Look at @.env").await;
+    submit("/show").await;
+    let shown = session.run_shell("cat .env", ShellRun::default()).await.unwrap();
+    assert_eq!(shown.text().trim(), "OPENAI_API_KEY=[REDACTED]");
+    submit("And now?").await;
+    let requests = scene.provider.requests();
+    let sent = serde_json::to_string(&requests[2].messages).unwrap();
+    // The mention, the command and the file of the skill, and the command of the user.
+    assert_eq!(sent.matches("OPENAI_API_KEY=[REDACTED]").count(), 4, "{sent}");
+    assert!(!sent.contains(SECRET), "{sent}");
+    let journal = scene.store.read(session.id(), 0, usize::MAX).await.unwrap();
+    let journal: String = journal.iter().map(|event| event.to_line()).collect();
+    assert!(!journal.contains(SECRET), "{journal}");
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use robota_core::ids::Ids;
 use robota_core::message::ToolUse;
 use robota_core::permission::Verdict;
 use robota_core::provider::Provider;
+use robota_core::redact::Redactor;
 use robota_core::tool::Tool;
 
 use super::Session;
@@ -102,7 +103,7 @@ impl ConfigHandle {
         }
         let mut report = self.0.shared.hooks.run_event(data).await;
         // A turn does the same with what its hooks print.
-        let redactor = self.0.shared.turn_setup().setup.base.config.redactor.clone();
+        let redactor = self.redactor();
         match &mut report.decision {
             EventDecision::Continue { context } => {
                 context.iter_mut().for_each(|text| redactor.clean(text));
@@ -110,6 +111,13 @@ impl ConfigHandle {
             EventDecision::Block { reason } => redactor.clean(reason),
         }
         report
+    }
+
+    /// Returns what removes the secrets of the session, for text that the program itself adds to the
+    /// conversation.
+    #[must_use]
+    pub fn redactor(&self) -> Redactor {
+        self.0.shared.turn_setup().setup.base.config.redactor.clone()
     }
 
     /// Runs the hooks before a call that the program makes itself, as before a call of the model: those of

@@ -3,11 +3,11 @@
 use robota_core::approve::{Answer, Approver as _, Question, Scope};
 use robota_core::error::{ErrorData, ErrorKind};
 use robota_core::event::ModeChanged;
-use robota_core::gate::Judgement;
+use robota_core::gate::{Judgement, judge_call};
 use robota_core::ids::CallId;
 use robota_core::message::ToolUse;
 use robota_core::permission::{Mode, Verdict};
-use robota_core::tool::ToolSpec;
+use robota_core::tool::{Tool, ToolSpec};
 
 use super::{Session, TurnPermissions};
 use crate::approvals::Decision;
@@ -99,17 +99,17 @@ impl Permissions {
         gate.judge(call, tool).await
     }
 
-    /// Decides about a call that the program makes itself, as [`Permissions::judge`] does, and also
-    /// allows it if one of these rules does. A rule that denies or asks is stronger.
+    /// Decides about a call of a tool that the program makes itself, without asking the user. A call that
+    /// one of these rules allows is allowed, too; a rule that denies or asks is stronger.
     pub async fn judge_allowing(
         &self,
         rules: &[String],
         call: &ToolUse,
-        tool: &ToolSpec,
+        tool: &dyn Tool,
     ) -> Judgement {
         let gate = self.0.shared.turn_setup().setup.base.gate.clone();
         let allowing = if rules.is_empty() { None } else { gate.allowing(rules) };
-        allowing.unwrap_or(gate).judge(call, tool).await
+        judge_call(&*allowing.unwrap_or(gate), tool, call).await
     }
 
     /// Adds rules that apply until the running turn ends. Returns those that are not valid; without a

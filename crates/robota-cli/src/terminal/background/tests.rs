@@ -1,6 +1,6 @@
 use robota_core::ids::TaskId;
 use robota_core::task::{
-    TaskChange, TaskFinished, TaskKind, TaskMode, TaskPlace, TaskSpawned, TaskStatus,
+    AgentLimits, TaskChange, TaskFinished, TaskKind, TaskMode, TaskPlace, TaskSpawned, TaskStatus,
 };
 use robota_sdk::InteractiveEvent;
 
@@ -16,6 +16,7 @@ fn spawned(mode: TaskMode) -> TaskChange {
         group: None,
         agent: Some("reviewer".to_owned()),
         input: "review".to_owned(),
+        limits: AgentLimits::default(),
     })
 }
 

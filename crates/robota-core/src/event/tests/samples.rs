@@ -104,6 +104,10 @@ fn tasks() -> Vec<Event> {
         group: Some("g1".into()),
         agent: Some("Explore".to_owned()),
         input: "Look.".to_owned(),
+        limits: AgentLimits {
+            tools: Some(vec!["Read".to_owned()]),
+            deny: vec!["Write".to_owned()],
+        },
     };
     let worktree = TaskWorktree { path: "/w".to_owned(), branch: "b".to_owned() };
     let place = TaskPlace {

@@ -1,13 +1,19 @@
 #![allow(clippy::unwrap_used)]
+use robota_core::env_ref::Secret;
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalStore as _, MemoryStore};
+use robota_core::redact::Redactor;
 use serde_json::json;
 
 use super::*;
 
+fn scope(store: &MemoryStore) -> CallContext {
+    CallContext::detached().with_blobs(store.blobs(&SessionId::from("s")))
+}
+
 async fn outcome(result: Value) -> ToolOutcome {
     let store = MemoryStore::new();
-    from_result(&result, &*store.blobs(&SessionId::from("s"))).await
+    from_result(&result, &scope(&store)).await
 }
 
 #[tokio::test]
@@ -56,7 +62,7 @@ async fn what_models_cannot_read_is_kept_as_a_blob() {
     });
     let content: Vec<_> = content.collect();
     let result = json!({"content": content, "structuredContent": {"rows": rows}});
-    let found = from_result(&result, &*blobs).await;
+    let found = from_result(&result, &scope(&store)).await;
     let files = found.metadata["files"].as_array().unwrap();
     assert_eq!(files.len(), parts.len(), "{files:?}");
     for ((_, media, bytes), file) in parts.iter().zip(files) {
@@ -68,6 +74,30 @@ async fn what_models_cannot_read_is_kept_as_a_blob() {
     let blob = found.metadata["structured_content_blob"].clone();
     let stored = blobs.get(&serde_json::from_value(blob).unwrap()).await.unwrap().unwrap();
     assert_eq!(serde_json::from_slice::<Value>(&stored).unwrap(), json!({"rows": rows}));
+}
+
+#[tokio::test]
+async fn sess_13_what_is_stored_of_a_result_contains_no_secrets() {
+    const SECRET: &str = "sk-planted-secret-7b1f";
+    let store = MemoryStore::new();
+    let mut scope = scope(&store);
+    scope.redactor = Redactor::new([Secret::new(SECRET)]).unwrap();
+    let svg = STANDARD.encode(format!("<svg>{SECRET}</svg>"));
+    let content = [json!({"type": "image", "mimeType": "image/svg+xml", "data": svg})];
+    let rows = vec![json!({"key": SECRET, "password": "short"}); 20_000];
+    let result = json!({"content": content, "structuredContent": {"rows": rows}});
+    let found = from_result(&result, &scope).await;
+    let stored = async |blob: &Value| {
+        let blob = serde_json::from_value(blob.clone()).unwrap();
+        String::from_utf8(scope.blobs.get(&blob).await.unwrap().unwrap()).unwrap()
+    };
+    let file = stored(&found.metadata["files"][0]["blob"]).await;
+    assert_eq!(file, "<svg>[REDACTED]</svg>");
+    let structured = stored(&found.metadata["structured_content_blob"]).await;
+    assert!(!structured.contains(SECRET) && !structured.contains("short"));
+    let rows =
+        json!({"rows": vec![json!({"key": "[REDACTED]", "password": "[REDACTED]"}); 20_000]});
+    assert_eq!(serde_json::from_str::<Value>(&structured).unwrap(), rows);
 }
 
 #[tokio::test]

@@ -21,6 +21,14 @@ fn sdk_14_mcp_servers_of_a_definition_are_names_and_configurations() {
 }
 
 #[test]
+fn sdk_14_an_agent_has_the_tools_of_the_servers_that_its_definition_names() {
+    let servers = ["my calc".to_owned()];
+    assert!(is_of_server(Some(&servers), "mcp__my_calc__add"));
+    assert!(!is_of_server(Some(&servers), "mcp__my_calculator__add"));
+    assert!(is_of_server(None, "mcp__my_calculator__add"));
+}
+
+#[test]
 fn sdk_14_a_definition_names_servers_and_tools_of_servers() {
     let names = |fields: Value| {
         let mut agent = json!({"description": "d", "prompt": "p"});

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use futures::FutureExt as _;
 use jiff::Timestamp;
 use robota_core::event::Event;
-use robota_core::task::{TaskChange, TaskFinished, TaskMode, TaskSpawned, Tasks};
+use robota_core::task::{AgentLimits, TaskChange, TaskFinished, TaskMode, TaskSpawned, Tasks};
 use robota_runtime::{TaskJournal, TaskManagerOptions};
 
 use super::*;
@@ -29,6 +29,7 @@ async fn manager(journal: Arc<dyn TaskJournal>) -> TaskManager {
         group: None,
         agent: None,
         input: "make".to_owned(),
+        limits: AgentLimits::default(),
     };
     let at = Timestamp::UNIX_EPOCH;
     let mut task = TaskState::new(TaskId::from("bash_1"), &spawned, at);

@@ -2,7 +2,9 @@ use robota_core::event::{Renamed, TaskChanged, TaskGroupChanged};
 use robota_core::ids::{CountingIds, GroupId, TaskId};
 use robota_core::journal::{JournalError, MemoryStore, SessionFilter};
 use robota_core::message::Role;
-use robota_core::task::{GroupChange, TaskChange, TaskKind, TaskMode, TaskSpawned, WaitPolicy};
+use robota_core::task::{
+    AgentLimits, GroupChange, TaskChange, TaskKind, TaskMode, TaskSpawned, WaitPolicy,
+};
 
 use super::*;
 use crate::replay::Destination;
@@ -29,6 +31,7 @@ async fn sess_10_a_record_has_the_name_and_the_tasks_of_the_session() {
         group: Some(group.clone()),
         agent: None,
         input: "make test".to_owned(),
+        limits: AgentLimits::default(),
     };
     let created = GroupChange::Created {
         label: "checks".to_owned(),

@@ -1,5 +1,5 @@
 use robota_core::ids::{GroupId, SessionId};
-use robota_core::task::{TaskChange, TaskKind, TaskMode, TaskPlace, TaskSpawned};
+use robota_core::task::{AgentLimits, TaskChange, TaskKind, TaskMode, TaskPlace, TaskSpawned};
 
 use super::*;
 use crate::terminal::event::Event;
@@ -19,6 +19,7 @@ fn task(id: &str, agent: Option<&str>, label: &str, group: Option<&str>) -> Task
         group: group.map(GroupId::from),
         agent: agent.map(str::to_owned),
         input: label.to_owned(),
+        limits: AgentLimits::default(),
     };
     let mut state = TaskState::new(TaskId::from(id), &spawned, at(0));
     state.apply(&TaskChange::Started, at(0)).unwrap();

@@ -1,7 +1,7 @@
 //! Tests of the list of tasks.
 
 use jiff::SignedDuration;
-use robota_core::task::{TaskChange, TaskFinished, TaskMode, TaskSpawned};
+use robota_core::task::{AgentLimits, TaskChange, TaskFinished, TaskMode, TaskSpawned};
 
 use super::*;
 
@@ -16,6 +16,7 @@ fn a_task_that_runs_shows_the_time_until_now_and_one_that_ended_the_time_it_took
         group: None,
         agent: None,
         input: "serve".to_owned(),
+        limits: AgentLimits::default(),
     };
     let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
     let after = |seconds| start + SignedDuration::from_secs(seconds);
