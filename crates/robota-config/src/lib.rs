@@ -106,7 +106,7 @@ pub use trust::{
     FileRequest, NamedFiles, RepositoryProgram, Trust, TrustItem, TrustStore, TrustSubject,
     file_requests, import_requests,
 };
-pub use write::{SettingsWriter, Written};
+pub use write::{SettingsWriter, Written, directories_key, mode_key};
 
 /// Returns the JSON Schema of a settings file, for editors.
 #[must_use]

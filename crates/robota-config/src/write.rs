@@ -78,9 +78,21 @@ impl SettingsWriter<'_> {
     ) -> Result<Written, ConfigError> {
         let key = list.key();
         check(list, rule).map_err(|reason| key_error(&key, &reason))?;
+        self.push(layer, &key, rule)
+    }
+
+    /// Adds a folder to those of the workspace, unless the layer has it.
+    ///
+    /// # Errors
+    /// As [`SettingsWriter::set`].
+    pub fn add_directory(&mut self, layer: Layer, folder: &str) -> Result<Written, ConfigError> {
+        self.push(layer, &directories_key(), folder)
+    }
+
+    fn push(&mut self, layer: Layer, key: &KeyPath, entry: &str) -> Result<Written, ConfigError> {
         let target = Target::open(self.places, layer)?;
-        let text = edit::push(&target.document, key.names(), &Value::from(rule));
-        self.write(target, &key, text)
+        let text = edit::push(&target.document, key.names(), &Value::from(entry));
+        self.write(target, key, text)
     }
 
     /// Removes the texts of a list that `keep` does not want. A missing list stays missing.
@@ -130,6 +142,18 @@ impl SettingsWriter<'_> {
             Trust::Unknown | Trust::Changed => false,
         }
     }
+}
+
+/// Returns the key of the permission mode.
+#[must_use]
+pub fn mode_key() -> KeyPath {
+    mode::key()
+}
+
+/// Returns the key of the folders of the workspace in addition to the working folder.
+#[must_use]
+pub fn directories_key() -> KeyPath {
+    KeyPath(["permissions", "additionalDirectories"].map(str::to_owned).to_vec())
 }
 
 /// Checks that a value may be written to a layer. An object that is not a key itself, such as

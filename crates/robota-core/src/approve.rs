@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::error::ErrorData;
+use crate::error::{ErrorData, ErrorKind};
 use crate::hook::HookData;
-use crate::ids::CallId;
+use crate::ids::{CallId, SessionId, TaskId};
 use crate::message::ToolUse;
-use crate::permission::Class;
+use crate::permission::{Class, Mode, PermissionUpdate, UpdateDestination};
 
 /// Asks a person about one call.
 ///
@@ -33,8 +33,11 @@ pub struct Question {
     /// What the hooks that require the approval add for the client that asks.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
-    /// The subagent that makes the call; `None` for the session itself.
+    /// The subagent that makes the call, for people; `None` for the session itself.
     pub agent: Option<String>,
+    /// The task that this subagent runs as.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
 }
 
 /// How far an approval reaches.
@@ -85,6 +88,17 @@ pub enum Answer {
         /// A remark of the user, recorded as the reason.
         note: Option<String>,
     },
+    /// The call may run, perhaps with other arguments, and permissions change with it. The session
+    /// makes the changes and answers the question with what they come to; without one, only the call is
+    /// allowed.
+    Update {
+        /// The changes, in their order.
+        updates: Vec<PermissionUpdate>,
+        /// The arguments that replace the model's, if they do.
+        input: Option<Value>,
+        /// A remark of the user, recorded as the reason.
+        note: Option<String>,
+    },
     /// The call is denied.
     Deny {
         /// A remark of the user, recorded as the reason.
@@ -109,6 +123,21 @@ pub enum Answer {
 }
 
 impl Answer {
+    /// Returns the answer that allows a call, with other arguments if there are some, and with these
+    /// changes of permissions.
+    #[must_use]
+    pub fn allow(
+        input: Option<Value>,
+        updates: Vec<PermissionUpdate>,
+        note: Option<String>,
+    ) -> Self {
+        match (input, updates.is_empty()) {
+            (None, true) => Self::Allow { note },
+            (Some(input), true) => Self::AllowChanged { input, note },
+            (input, false) => Self::Update { updates, input, note },
+        }
+    }
+
     /// Returns the answer, and whether a hook gave it.
     #[must_use]
     pub fn without_hook(self) -> (Self, bool) {
@@ -165,20 +194,34 @@ pub trait Approver: Send + Sync {
     async fn ask(&self, question: Question) -> Answer;
 }
 
-/// Saves the rules of approvals with the answer "always".
+/// Saves the changes of permissions that come with approvals.
 #[async_trait::async_trait]
 pub trait RuleSink: Send + Sync {
-    /// Returns the events of the changes that saving these rules makes. Their hooks decide before the
-    /// rules are saved.
-    fn events(&self, _rules: &[String]) -> Vec<HookData> {
-        Vec::new()
+    /// Returns the event of a change of this destination. Its hooks decide before the change is saved.
+    fn event(&self, _destination: UpdateDestination) -> Option<HookData> {
+        None
     }
 
-    /// Adds these rules to the saved allow rules.
+    /// Returns the settings file of this destination, as reasons of decisions name it; none if it has
+    /// none.
+    fn file(&self, _destination: UpdateDestination) -> Option<String> {
+        None
+    }
+
+    /// Saves a change for later sessions. The answer "always" adds rules to the local settings.
     ///
     /// # Errors
-    /// When they could not be saved. They then apply to this session only.
-    async fn save(&self, rules: &[String]) -> Result<(), ErrorData>;
+    /// When it could not be saved. It then applies to this session only.
+    async fn save(&self, update: &PermissionUpdate) -> Result<(), ErrorData>;
+
+    /// Sets the permission mode of the session that asked, as far as it may have this mode.
+    ///
+    /// # Errors
+    /// When it may not, or this sink cannot do that.
+    async fn set_mode(&self, _session: &SessionId, mode: Mode) -> Result<(), ErrorData> {
+        let problem = format!("the approver cannot set the permission mode {mode}");
+        Err(ErrorData::new(ErrorKind::Validation, problem))
+    }
 }
 
 /// Denies every question, because there is no one to ask. The default.

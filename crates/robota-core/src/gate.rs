@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::message::{ToolInput, ToolUse};
-use crate::permission::{Class, Mode, Verdict};
+use crate::permission::{Class, Mode, PermissionUpdate, Verdict};
 use crate::tool::{Tool, ToolSpec};
 
 /// Judges tool calls.
@@ -55,6 +55,15 @@ pub trait Gate: Send + Sync {
     /// As [`Gate::remember`], and for the verdict allow.
     fn restrict(&self, _verdict: Verdict, _rules: &[String]) -> Result<(), String> {
         Err("this gate cannot remember rules".to_owned())
+    }
+
+    /// Makes the part of a change of permissions that is about rules and folders, until the session
+    /// ends. `file` is the settings file of its destination: rules of that file are removed too.
+    ///
+    /// # Errors
+    /// As [`Gate::remember`]; then nothing has changed.
+    fn update(&self, _update: &PermissionUpdate, _file: Option<&str>) -> Result<(), String> {
+        Err("this gate cannot change its rules".to_owned())
     }
 
     /// Adds rules that apply until [`Gate::forget_turn_rules`]: calls that match `allow` run, calls

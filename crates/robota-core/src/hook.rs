@@ -26,7 +26,8 @@ mod suggestions;
 pub use combined::CombinedHooks;
 pub use decide::EventDecision;
 pub use definition::{
-    CommandHook, HookCommon, HookDefinition, HookGroup, HttpHook, PromptHook, UnusableHook,
+    CommandHook, HookCommon, HookDefinition, HookGroup, HookTimes, HttpHook, PromptHook,
+    UnusableHook,
 };
 pub use event::{HookEvent, MatchedOn};
 pub use execute::{HookCondition, HookExecutor, HookKind, HookTranscript};

@@ -5,6 +5,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use update::{DirectoryUpdate, PermissionUpdate, RuleUpdate, UpdateDestination};
+
+pub(crate) mod update;
+
 /// What one tool call can do. It is a property of the *call*, not of the tool: `ls` and `rm` are
 /// both calls of Bash.
 ///
@@ -47,6 +51,7 @@ pub enum Mode {
     Plan,
     /// Read without asking, ask before anything else.
     #[default]
+    #[serde(alias = "manual")]
     Default,
     /// As default, but nobody is asked: what needs approval is denied.
     DontAsk,

@@ -152,6 +152,11 @@ impl Rules {
         }
     }
 
+    /// Returns all rules.
+    fn all(&self) -> impl Iterator<Item = &Rule> {
+        self.calls().chain(self.commands()).chain(self.files())
+    }
+
     /// Creates a list with the rules of another one, to which more can be added.
     pub(crate) fn above(below: &Arc<Self>) -> Self {
         Self { below: Some(Arc::clone(below)), ..Self::default() }
@@ -260,8 +265,7 @@ impl Policy {
         }
         // In the order in which `List` declares them.
         let [allow, ask, deny] = lists.map(Arc::new);
-        // Removing one of these is critical in every mode.
-        let precious = roots.home.iter().chain(&roots.cwd).chain(&roots.inside).cloned().collect();
+        let precious = precious(&roots);
         let protected = spec.protected.iter().flat_map(|path| {
             let file = FileRef::lookup(&spec.workspace.cwd.join(path), paths);
             file.names().map(str::to_owned).collect::<Vec<_>>()
@@ -321,12 +325,53 @@ impl Policy {
     ) -> Result<(), RuleError> {
         let rule = Rule::parse(text, list, source, &Anchors { roots: &self.roots, paths })?;
         // Copied only if another policy shares the list.
-        match list {
-            List::Allow => Arc::make_mut(&mut self.allow).push(rule),
-            List::Ask => Arc::make_mut(&mut self.ask).push(rule),
-            List::Deny => Arc::make_mut(&mut self.deny).push(rule),
-        }
+        Arc::make_mut(self.list_mut(list)).push(rule);
         Ok(())
+    }
+
+    /// Removes the rules of a list that `removed` selects.
+    pub fn remove(&mut self, list: List, removed: impl Fn(&Rule) -> bool) {
+        let rules = self.list_mut(list);
+        if !rules.all().any(&removed) {
+            return;
+        }
+        let mut kept = Rules::default();
+        rules.all().filter(|rule| !removed(rule)).for_each(|rule| kept.push(rule.clone()));
+        *rules = Arc::new(kept);
+    }
+
+    /// Returns the folders of the workspace.
+    #[must_use]
+    pub fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+
+    /// Returns the policy with other additional folders.
+    #[must_use]
+    pub fn with_additional(mut self, folders: Vec<PathBuf>, paths: &dyn Paths) -> Self {
+        self.workspace.additional = folders;
+        self.roots = Roots::new(&self.workspace, paths);
+        self.precious = precious(&self.roots);
+        for list in [List::Allow, List::Ask, List::Deny] {
+            let mut rules = Rules::default();
+            for rule in self.list_mut(list).clone().all() {
+                let anchors = Anchors { roots: &self.roots, paths };
+                // Rules without an anchor of their own start at the folders of the workspace. Each was
+                // valid before.
+                let again = Rule::parse(&rule.text, list, &rule.source, &anchors);
+                rules.push(again.unwrap_or_else(|_| rule.clone()));
+            }
+            *self.list_mut(list) = Arc::new(rules);
+        }
+        self
+    }
+
+    fn list_mut(&mut self, list: List) -> &mut Arc<Rules> {
+        match list {
+            List::Allow => &mut self.allow,
+            List::Ask => &mut self.ask,
+            List::Deny => &mut self.deny,
+        }
     }
 
     /// Returns whether a deny rule forbids every call of this tool, so that it need not be offered.
@@ -359,4 +404,9 @@ impl Policy {
             _ => false,
         })
     }
+}
+
+/// Returns the folders whose removal is critical in every mode.
+fn precious(roots: &Roots) -> Vec<String> {
+    roots.home.iter().chain(&roots.cwd).chain(&roots.inside).cloned().collect()
 }

@@ -20,6 +20,7 @@ mod open_sessions;
 mod queue;
 mod resources;
 mod result;
+mod session_rules;
 mod shell;
 mod spending;
 mod submit;

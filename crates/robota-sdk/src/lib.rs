@@ -71,6 +71,7 @@ pub use robota_runtime::{
     TaskManagerError, Worktree, WorktreeError, Worktrees,
 };
 pub use select::{Earlier, SelectedSession, SessionChoice, find_session};
+pub use settings_hooks::session_end_timeout;
 pub use templates::template_of;
 pub use transcript::SessionTranscript;
 pub use transport::{Transport, TransportError, attach_transport};

@@ -23,7 +23,8 @@ const NOTICE: &str = "<plan-mode>\nPlan mode is active: only calls that read are
 
 /// Ends plan mode once the user has approved the plan. The gate asks about every call of it in plan
 /// mode, even if a rule allows it. The client that approves may choose the next mode first;
-/// otherwise it is `default`.
+/// otherwise it is `default`, or `dontAsk` if plan mode was entered from there: an approved plan allows
+/// no more questions than before.
 pub(crate) struct ExitPlanMode {
     spec: ToolSpec,
     open: OpenSessions,
@@ -65,7 +66,7 @@ impl Tool for ExitPlanMode {
         };
         let plan = input.get("plan").cloned().unwrap_or_default();
         match mode(&session) {
-            Mode::Plan => match session.set_mode(Mode::Default).await {
+            Mode::Plan => match session.set_mode(after_plan(&session)).await {
                 Ok(()) => {
                     let text = "The user approved the plan. Plan mode has ended: carry it out now.";
                     ToolOutcome::ok(text).with_metadata("plan", plan)
@@ -129,6 +130,16 @@ impl Tool for EnterPlanMode {
         match session.set_mode(Mode::Plan).await {
             Ok(()) => ToolOutcome::ok(NOTICE),
             Err(error) => ToolOutcome::failed("plan_mode", error.to_string()),
+        }
+    }
+}
+
+/// Returns the mode in which an approved plan is carried out.
+fn after_plan(session: &InteractiveSession) -> Mode {
+    match session.session().permissions().mode_before_plan() {
+        Some(Mode::DontAsk) => Mode::DontAsk,
+        Some(Mode::Plan | Mode::Default | Mode::AcceptEdits | Mode::BypassPermissions) | None => {
+            Mode::Default
         }
     }
 }

@@ -82,6 +82,7 @@ pub(crate) fn runner(
         .executor(HookKind::Http, Arc::new(http(project, environment, notices)))
         .executor(HookKind::Prompt, Arc::new(prompts.on_usage(parts.on_usage)))
         .executor(HookKind::Agent, Arc::new(AgentHooks::new(Arc::new(agent))))
+        .session_end_timeout(session_end_timeout(&project.environment))
         .condition(Arc::new(RuleCondition::new(project.workspace(), project::paths())))
         .on_notice(on_notice);
     if let Some(observer) = parts.observer {
@@ -113,6 +114,16 @@ pub(crate) fn runner(
 }
 
 /// Returns the executor of HTTP hooks. A pattern that is not valid allows nothing.
+/// The variable with the milliseconds that hooks have at the end of a session.
+const SESSION_END_VARIABLE: &str = "CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS";
+
+/// Returns how long hooks may run at the end of a session, if the environment says it.
+#[must_use]
+pub fn session_end_timeout(environment: &robota_config::ProgramEnvironment) -> Option<Duration> {
+    let milliseconds = environment.get(SESSION_END_VARIABLE)?.trim().parse().ok()?;
+    (milliseconds > 0).then(|| Duration::from_millis(milliseconds))
+}
+
 fn http(project: &Project, environment: &Environment, notices: &mut Vec<Notice>) -> HttpHooks {
     let settings = &project.settings.values;
     let urls = settings.allowed_http_hook_urls.as_ref().map(|patterns| {

@@ -16,11 +16,11 @@ use futures::FutureExt as _;
 use robota_core::close::RecoveryHint;
 use robota_core::driver::{Drive, Recorder};
 use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
-use robota_core::event::{Closed, Event, Renamed, TurnEnd};
+use robota_core::event::{Closed, Event, MessageInjected, Renamed, TurnEnd};
 use robota_core::hook::{EventDecision, HookData, HookEvent, Hooks as _, SessionSource};
 use robota_core::ids::{InputId, SessionId};
 use robota_core::journal::{JournalError, JournalStore, LostReason};
-use robota_core::message::Cause;
+use robota_core::message::{Block, Cause, Message};
 use robota_core::turn::{TurnInput, TurnReport, TurnRules};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -66,7 +66,7 @@ impl Shared {
         hooks: Arc<HookChain>,
         turn_setup: TurnSetup,
     ) -> Arc<Self> {
-        let approvals = turn_setup.setup.approval_queue(hooks.clone());
+        let approvals = turn_setup.setup.approval_queue(id.clone(), hooks.clone());
         let turn_setup = RwLock::new(turn_setup);
         Arc::new(Self { id, store, hub, approvals, hooks, turn_setup })
     }
@@ -346,6 +346,12 @@ impl Actor {
                 self.shared.turn_setup().setup.base.config.redactor.clean(&mut name);
                 // The session begins without the name if it cannot be recorded now.
                 let _ = self.append(vec![Renamed { name }.into()]).await;
+            }
+            if let Some(text) = report.initial_user_message {
+                let ids = self.shared.turn_setup().setup.base.ids.clone();
+                let message = Message::user(&*ids, vec![Block::text(text)]);
+                // As above: it is part of the conversation before the first prompt, or not at all.
+                let _ = self.append(vec![MessageInjected { message: message.into() }.into()]).await;
             }
             if let EventDecision::Continue { context } = report.decision {
                 hooks.set_start_context(context);

@@ -8,7 +8,9 @@ use indexmap::IndexMap;
 use robota_core::approve::{Answer, Approver, NoApprover, Question, RuleSink, Scope};
 use robota_core::gate::Gate;
 use robota_core::hook::{EventDecision, HookData, HookEvent, Hooks as _, NotificationType};
-use robota_core::ids::CallId;
+use robota_core::ids::{CallId, SessionId};
+use robota_core::permission::{PermissionUpdate, RuleUpdate, UpdateDestination, Verdict};
+use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 
 use crate::error::SessionError;
@@ -113,6 +115,7 @@ impl Approver for FnApprover {
 
 /// The questions of one session.
 pub(crate) struct ApprovalQueue {
+    session: SessionId,
     approvals: Approvals,
     hooks: Arc<HookChain>,
     gate: Arc<dyn Gate>,
@@ -132,13 +135,14 @@ struct Pending {
 
 impl ApprovalQueue {
     pub(crate) fn new(
+        session: SessionId,
         approvals: Approvals,
         hooks: Arc<HookChain>,
         gate: Arc<dyn Gate>,
         sink: Option<Arc<dyn RuleSink>>,
     ) -> Self {
         let (pending, changed) = (Mutex::default(), watch::Sender::default());
-        Self { approvals, hooks, gate, sink, pending, changed }
+        Self { session, approvals, hooks, gate, sink, pending, changed }
     }
 
     /// Lets hooks decide about a call, and notifies them if they leave it to the user.
@@ -225,11 +229,12 @@ impl ApprovalQueue {
         if scope == Scope::Session {
             return Answer::Remember { scope, rules, note };
         }
-        let saved = match &self.sink {
-            Some(sink) => self.save(&**sink, &rules).await,
-            None => Err("no rule sink is configured to save rules".to_owned()),
-        };
-        match saved {
+        let update = PermissionUpdate::AddRules(RuleUpdate {
+            rules: rules.clone(),
+            behavior: Verdict::Allow,
+            destination: UpdateDestination::LocalSettings,
+        });
+        match self.save(&update).await {
             Ok(()) => Answer::Remember { scope: Scope::Always, rules, note },
             Err(error) => {
                 let note = add(format!("for this session only: {error}"));
@@ -238,24 +243,75 @@ impl ApprovalQueue {
         }
     }
 
-    /// Saves rules, unless hooks block the change of the settings.
-    async fn save(&self, sink: &dyn RuleSink, rules: &[String]) -> Result<(), String> {
-        for data in sink.events(rules) {
-            let event = data.event();
-            if !self.hooks.has_event(event) {
+    /// Makes the changes of permissions that an approval came with, each for its own destination.
+    /// Returns the approval with what was allowed; the note says what was not done. The call may run
+    /// also if a change could not be made.
+    async fn update(
+        &self,
+        updates: Vec<PermissionUpdate>,
+        input: Option<Value>,
+        note: Option<String>,
+    ) -> Answer {
+        let mut allowed: Vec<String> = Vec::new();
+        let mut scope = Scope::Always;
+        let mut notes: Vec<String> = note.into_iter().collect();
+        for update in updates {
+            if let Err(problem) = self.update_session(&update).await {
+                notes.push(problem);
                 continue;
             }
-            if let EventDecision::Block { reason } = self.hooks.run_event(data).await.decision {
+            let mut reaches = Scope::Session;
+            if !update.destination().is_session() {
+                match self.save(&update).await {
+                    Ok(()) => reaches = Scope::Always,
+                    Err(error) => notes.push(format!("for this session only: {error}")),
+                }
+            }
+            for rule in update.allowed_rules() {
+                scope = scope.min(reaches);
+                if !allowed.contains(rule) {
+                    allowed.push(rule.clone());
+                }
+            }
+        }
+        let note = (!notes.is_empty()).then(|| notes.join("; "));
+        match input {
+            Some(input) => Answer::AllowChanged { input, note },
+            None if allowed.is_empty() => Answer::Allow { note },
+            None => Answer::Remember { scope, rules: allowed, note },
+        }
+    }
+
+    /// Makes a change of permissions in this session, for the calls that are judged from now on.
+    async fn update_session(&self, update: &PermissionUpdate) -> Result<(), String> {
+        if let PermissionUpdate::SetMode { mode, .. } = update {
+            let Some(sink) = &self.sink else { return Err(NO_SINK.to_owned()) };
+            return sink.set_mode(&self.session, *mode).await.map_err(|error| error.message);
+        }
+        let file = self.sink.as_ref().and_then(|sink| sink.file(update.destination()));
+        self.gate.update(update, file.as_deref())
+    }
+
+    /// Saves a change, unless hooks block the change of the settings.
+    async fn save(&self, update: &PermissionUpdate) -> Result<(), String> {
+        let Some(sink) = &self.sink else { return Err(NO_SINK.to_owned()) };
+        if let Some(data) = sink.event(update.destination()) {
+            let event = data.event();
+            if self.hooks.has_event(event)
+                && let EventDecision::Block { reason } = self.hooks.run_event(data).await.decision
+            {
                 return Err(format!("{event} hook: {reason}"));
             }
         }
-        sink.save(rules).await.map_err(|error| error.message)
+        sink.save(update).await.map_err(|error| error.message)
     }
 
     fn lock(&self) -> MutexGuard<'_, Pending> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+const NO_SINK: &str = "no rule sink is configured to save rules";
 
 /// Withdraws a question when it is dropped.
 struct PendingGuard<'a>(&'a ApprovalQueue, CallId);
@@ -361,6 +417,7 @@ impl Approver for ApprovalQueue {
                 };
                 self.remember(rules, scope, note).await
             }
+            Answer::Update { updates, input, note } => self.update(updates, input, note).await,
             answer @ (Answer::Allow { .. }
             | Answer::AllowChanged { .. }
             | Answer::Deny { .. }

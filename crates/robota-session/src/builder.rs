@@ -65,6 +65,7 @@ impl SessionBuilder {
             factories: Vec::new(),
             removed: HashSet::new(),
             sources: Vec::new(),
+            before_plan: None,
             approvals: Approvals::default(),
             rule_sink: None,
             hooks: Vec::new(),

@@ -1,13 +1,16 @@
 //! The policy gate: judges every call by rules, mode, protected files and dangerous commands.
 
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use robota_core::gate::{Gate, Grant, Judgement, Source};
 use robota_core::message::ToolUse;
 use robota_core::paths::Paths;
-use robota_core::permission::{Class, Mode, Verdict};
+use robota_core::permission::{
+    Class, Mode, PermissionUpdate, RuleUpdate, UpdateDestination, Verdict,
+};
 use robota_core::tool::ToolSpec;
-use robota_policy::{List, Policy, RuleError, RuleSource, ToolCall};
+use robota_policy::{List, Policy, Rule, RuleError, RuleSource, ToolCall};
 
 /// Judges every call by a policy. `robota permissions check` gives the same verdicts, because both
 /// use [`Policy::judge`].
@@ -19,19 +22,51 @@ pub struct PolicyGate {
 /// The policy with and without the rules that apply for a while.
 struct Rules {
     configured: Policy,
-    /// With the rules that the user allowed for this session.
-    allowed: Policy,
-    /// With the rules of the running turn too.
-    effective: Policy,
-    remembered: Vec<String>,
+    /// The rules of this session, in their order.
+    session: Vec<SessionRule>,
     /// The rules of the running turn.
     turn: Vec<(List, String)>,
+    /// With the rules of the session and of the turn.
+    effective: Policy,
+}
+
+/// A rule that applies until the session ends.
+#[derive(Clone, PartialEq, Eq)]
+struct SessionRule {
+    list: List,
+    text: String,
+    /// Where it is also kept: a removal there removes it here, too.
+    destination: UpdateDestination,
+}
+
+impl SessionRule {
+    fn new(list: List, text: &str) -> Self {
+        Self { list, text: text.to_owned(), destination: UpdateDestination::Session }
+    }
 }
 
 impl Rules {
-    /// Changes all three policies, for what has to outlast the session's and the turn's rules.
-    fn change(&mut self, change: impl Fn(&mut Policy)) {
-        [&mut self.configured, &mut self.allowed, &mut self.effective].into_iter().for_each(change);
+    /// Replaces the rules of the session.
+    ///
+    /// # Errors
+    /// If one of them is not valid; then nothing changes.
+    fn set_session(
+        &mut self,
+        configured: Policy,
+        session: Vec<SessionRule>,
+        paths: &dyn Paths,
+    ) -> Result<(), RuleError> {
+        let source = Arc::new(RuleSource::session());
+        let mut effective = configured.clone();
+        for rule in &session {
+            effective.add(rule.list, &source, &rule.text, paths)?;
+        }
+        for (list, rule) in &self.turn {
+            // Cannot fail: the rule was valid when it was added.
+            let _ = effective.add(*list, &source, rule, paths);
+        }
+        (self.configured, self.session, self.effective) = (configured, session, effective);
+        Ok(())
     }
 }
 
@@ -40,10 +75,9 @@ impl PolicyGate {
     pub fn new(policy: Policy, paths: Arc<dyn Paths>) -> Self {
         let rules = Rules {
             configured: policy.clone(),
-            allowed: policy.clone(),
-            effective: policy,
-            remembered: Vec::new(),
+            session: Vec::new(),
             turn: Vec::new(),
+            effective: policy,
         };
         Self { rules: Arc::new(RwLock::new(rules)), paths }
     }
@@ -53,16 +87,20 @@ impl PolicyGate {
     /// # Errors
     /// If the rule is not valid.
     pub fn add_session_rule(&self, list: List, rule: &str) -> Result<(), RuleError> {
+        self.add_all([SessionRule::new(list, rule)])
+    }
+
+    /// Adds all rules or none: an approval that is remembered in part would surprise the user.
+    fn add_all(&self, added: impl IntoIterator<Item = SessionRule>) -> Result<(), RuleError> {
         let mut rules = self.write();
-        let source = Arc::new(RuleSource::session());
-        // Tried on a copy first: an error must not leave the rule in one policy and not in the
-        // others.
-        rules.configured.clone().add(list, &source, rule, &*self.paths)?;
-        rules.change(|policy| {
-            // The line above checked that it is valid.
-            let _ = policy.add(list, &source, rule, &*self.paths);
-        });
-        Ok(())
+        let mut session = rules.session.clone();
+        for rule in added {
+            if !session.contains(&rule) {
+                session.push(rule);
+            }
+        }
+        let configured = rules.configured.clone();
+        rules.set_session(configured, session, &*self.paths)
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Rules> {
@@ -72,6 +110,63 @@ impl PolicyGate {
     fn write(&self) -> RwLockWriteGuard<'_, Rules> {
         self.rules.write().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Changes the rules of one list: removes some, then adds some.
+    fn change_rules(
+        &self,
+        update: &RuleUpdate,
+        removed: impl Fn(&str) -> bool,
+        added: &[String],
+        file: Option<&str>,
+    ) -> Result<(), RuleError> {
+        let (list, destination) = (list_of(update.behavior), update.destination);
+        let mut rules = self.write();
+        let mut configured = rules.configured.clone();
+        if let Some(file) = file {
+            configured.remove(list, |rule| is_of_file(rule, file) && removed(&rule.text));
+        }
+        let mut session = rules.session.clone();
+        session.retain(|rule| {
+            rule.list != list || rule.destination != destination || !removed(&rule.text)
+        });
+        for text in added {
+            let rule = SessionRule { list, text: text.clone(), destination };
+            if !session.contains(&rule) {
+                session.push(rule);
+            }
+        }
+        rules.set_session(configured, session, &*self.paths)
+    }
+
+    /// Changes the folders of the workspace.
+    fn change_folders(&self, change: impl FnOnce(&mut Vec<PathBuf>)) -> Result<(), RuleError> {
+        let mut rules = self.write();
+        let mut folders = rules.configured.workspace().additional.clone();
+        change(&mut folders);
+        let configured = rules.configured.clone().with_additional(folders, &*self.paths);
+        let session = rules.session.clone();
+        rules.set_session(configured, session, &*self.paths)
+    }
+
+    fn resolve(&self, folders: &[String]) -> Vec<PathBuf> {
+        let rules = self.read();
+        let workspace = rules.configured.workspace();
+        folders.iter().map(|folder| workspace.resolve(folder)).collect()
+    }
+}
+
+fn list_of(verdict: Verdict) -> List {
+    match verdict {
+        Verdict::Allow => List::Allow,
+        Verdict::Ask => List::Ask,
+        Verdict::Deny => List::Deny,
+    }
+}
+
+/// Returns whether a rule was read from this file; the label of its source may have a line, too.
+fn is_of_file(rule: &Rule, file: &str) -> bool {
+    let line = rule.source.label.strip_prefix(file);
+    line.is_some_and(|line| line.is_empty() || line.starts_with(':'))
 }
 
 fn judge(rules: &RwLock<Rules>, call: &ToolCall<'_>, paths: &dyn Paths) -> Judgement {
@@ -124,37 +219,50 @@ impl Gate for PolicyGate {
     }
 
     fn remember(&self, rules: &[String]) -> Result<(), String> {
-        let mut rules_guard = self.write();
-        let (mut allowed, mut effective) =
-            (rules_guard.allowed.clone(), rules_guard.effective.clone());
-        let source = Arc::new(RuleSource::session());
-        for rule in rules {
-            for policy in [&mut allowed, &mut effective] {
-                policy
-                    .add(List::Allow, &source, rule, &*self.paths)
-                    .map_err(|error| error.to_string())?;
-            }
-        }
-        // All rules or none: an approval that is remembered in part would surprise the user.
-        (rules_guard.allowed, rules_guard.effective) = (allowed, effective);
-        for rule in rules {
-            if !rules_guard.remembered.contains(rule) {
-                rules_guard.remembered.push(rule.clone());
-            }
-        }
-        Ok(())
+        let rules = rules.iter().map(|rule| SessionRule::new(List::Allow, rule));
+        self.add_all(rules).map_err(|error| error.to_string())
     }
 
     fn restrict(&self, verdict: Verdict, rules: &[String]) -> Result<(), String> {
-        let list = match verdict {
-            Verdict::Deny => List::Deny,
-            Verdict::Ask => List::Ask,
-            Verdict::Allow => return Err("a restriction cannot allow".to_owned()),
-        };
-        for rule in rules {
-            self.add_session_rule(list, rule).map_err(|error| error.to_string())?;
+        if verdict == Verdict::Allow {
+            return Err("a restriction cannot allow".to_owned());
         }
-        Ok(())
+        let rules = rules.iter().map(|rule| SessionRule::new(list_of(verdict), rule));
+        self.add_all(rules).map_err(|error| error.to_string())
+    }
+
+    fn update(&self, update: &PermissionUpdate, file: Option<&str>) -> Result<(), String> {
+        let changed = match update {
+            PermissionUpdate::AddRules(update) => {
+                self.change_rules(update, |_| false, &update.rules, file)
+            }
+            PermissionUpdate::ReplaceRules(update) => {
+                self.change_rules(update, |_| true, &update.rules, file)
+            }
+            PermissionUpdate::RemoveRules(update) => {
+                let named = |text: &str| update.rules.iter().any(|rule| rule == text);
+                self.change_rules(update, named, &[], file)
+            }
+            PermissionUpdate::SetMode { mode, .. } => {
+                self.set_mode(*mode);
+                return Ok(());
+            }
+            PermissionUpdate::AddDirectories(update) => {
+                let added = self.resolve(&update.directories);
+                self.change_folders(|folders| {
+                    for folder in added {
+                        if !folders.contains(&folder) {
+                            folders.push(folder);
+                        }
+                    }
+                })
+            }
+            PermissionUpdate::RemoveDirectories(update) => {
+                let removed = self.resolve(&update.directories);
+                self.change_folders(|folders| folders.retain(|folder| !removed.contains(folder)))
+            }
+        };
+        changed.map_err(|error| error.to_string())
     }
 
     fn add_turn_rules(&self, allow: &[String], deny: &[String]) -> Vec<String> {
@@ -185,36 +293,49 @@ impl Gate for PolicyGate {
 
     fn forget_turn_rules(&self) {
         let mut rules = self.write();
-        rules.effective = rules.allowed.clone();
+        if rules.turn.is_empty() {
+            return;
+        }
         rules.turn.clear();
+        let (configured, session) = (rules.configured.clone(), rules.session.clone());
+        // Cannot fail: these rules were valid when they were added.
+        let _ = rules.set_session(configured, session, &*self.paths);
     }
 
     fn remembered(&self) -> Vec<String> {
-        self.read().remembered.clone()
+        let mut remembered: Vec<String> = Vec::new();
+        for rule in self.read().session.iter().filter(|rule| rule.list == List::Allow) {
+            if !remembered.contains(&rule.text) {
+                remembered.push(rule.text.clone());
+            }
+        }
+        remembered
     }
 
     fn forget(&self) {
         let mut rules = self.write();
-        rules.allowed = rules.configured.clone();
-        // Built from the configured rules: taking single rules out of a policy is not possible.
-        let mut effective = rules.configured.clone();
-        let source = Arc::new(RuleSource::session());
-        for (list, rule) in &rules.turn {
-            // Cannot fail: the rule was valid when it was added.
-            let _ = effective.add(*list, &source, rule, &*self.paths);
-        }
-        rules.effective = effective;
-        rules.remembered.clear();
+        let mut session = rules.session.clone();
+        session.retain(|rule| rule.list != List::Allow);
+        let configured = rules.configured.clone();
+        // Cannot fail: these rules were valid when they were added.
+        let _ = rules.set_session(configured, session, &*self.paths);
     }
 
     fn for_fork(&self) -> Option<Arc<dyn Gate>> {
         // Without what the user allowed in this session: they have not seen what the fork does with
         // it.
-        Some(Arc::new(Self::new(self.read().configured.clone(), self.paths.clone())))
+        let fork = Self::new(self.read().configured.clone(), self.paths.clone());
+        let mut session = self.read().session.clone();
+        session.retain(|rule| rule.list != List::Allow);
+        // Cannot fail: these rules were valid when they were added.
+        let _ = fork.add_all(session);
+        Some(Arc::new(fork))
     }
 
     fn set_mode(&self, mode: Mode) {
-        self.write().change(|policy| *policy = policy.clone().with_mode(mode));
+        let mut rules = self.write();
+        rules.configured = rules.configured.clone().with_mode(mode);
+        rules.effective = rules.effective.clone().with_mode(mode);
     }
 
     fn may_ask(&self) -> bool {

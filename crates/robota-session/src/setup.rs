@@ -54,6 +54,8 @@ pub(crate) struct Setup {
     pub(crate) files: Option<Arc<dyn HookFiles>>,
     pub(crate) summaries: Summaries,
     pub(crate) mode: Mode,
+    /// The mode from which plan mode was entered; none in other modes and if the session began in it.
+    pub(crate) before_plan: Option<Mode>,
     pub(crate) cwd: Option<String>,
     pub(crate) name: Option<String>,
     pub(crate) spawned_by: Option<SpawnedBy>,
@@ -181,9 +183,13 @@ impl TurnSetup {
 }
 
 impl Setup {
-    pub(crate) fn approval_queue(&self, hooks: Arc<HookChain>) -> Arc<ApprovalQueue> {
-        let sink = self.rule_sink.clone();
-        Arc::new(ApprovalQueue::new(self.approvals.clone(), hooks, self.base.gate.clone(), sink))
+    pub(crate) fn approval_queue(
+        &self,
+        session: SessionId,
+        hooks: Arc<HookChain>,
+    ) -> Arc<ApprovalQueue> {
+        let (approvals, gate) = (self.approvals.clone(), self.base.gate.clone());
+        Arc::new(ApprovalQueue::new(session, approvals, hooks, gate, self.rule_sink.clone()))
     }
 
     pub(crate) fn hook_chain(&self, session: &SessionId) -> Arc<HookChain> {

@@ -456,16 +456,26 @@ fn sess_15_a_blocked_prompt_does_not_use_up_the_session_start_context() {
 
         async fn run_event(&self, _data: HookData) -> EventReport {
             let context = Some("the start's context".to_owned());
-            EventReport { decision: EventDecision::Continue { context }, ..Default::default() }
+            let initial_user_message = Some("I am Ada.".to_owned());
+            let decision = EventDecision::Continue { context };
+            EventReport { decision, initial_user_message, ..Default::default() }
         }
     }
 
     both_runtimes(async || {
-        let (builder, model) = builder(Script::new().text("Fine."));
+        let (builder, model) = builder(Script::new().text("Fine.").text("Still fine."));
         let session = builder.hooks(Arc::new(Strict)).create(memory(), None).await.unwrap();
         assert!(session.run("bad words").await.is_err());
         session.run("good words").await.unwrap();
-        let said = model.requests()[0].messages[0].text();
+        session.run("more").await.unwrap();
+        let sent = model.requests();
+        let said = |request: usize| {
+            let texts = sent[request].messages.iter().map(|message| message.text());
+            texts.collect::<Vec<_>>().join("|")
+        };
+        assert_eq!(said(1).matches("I am Ada.").count(), 1, "once: {}", said(1));
+        let said = said(0);
+        assert!(said.starts_with("I am Ada."), "before the first prompt: {said}");
         assert!(said.contains("the start's context") && said.contains("good words"), "{said}");
     });
 }

@@ -16,7 +16,7 @@ use robota_core::hook::{
     PostToolDecision, PreToolDecision,
 };
 use robota_core::message::{Message, ToolUse};
-use robota_core::permission::{Class, Mode, Verdict};
+use robota_core::permission::{Class, Mode, PermissionUpdate, Verdict};
 use robota_core::provider::ModelRequest;
 use robota_core::tool::ToolOutcome;
 use robota_policy::{LexicalPaths, Policy, PolicySpec, Workspace};
@@ -48,11 +48,11 @@ struct Sink(Mutex<Vec<String>>, bool);
 
 #[async_trait::async_trait]
 impl RuleSink for Sink {
-    async fn save(&self, rules: &[String]) -> Result<(), ErrorData> {
+    async fn save(&self, update: &PermissionUpdate) -> Result<(), ErrorData> {
         if self.1 {
             return Err(ErrorData::new(ErrorKind::Storage, "read-only"));
         }
-        self.0.lock().unwrap().extend_from_slice(rules);
+        self.0.lock().unwrap().extend_from_slice(update.allowed_rules());
         Ok(())
     }
 }

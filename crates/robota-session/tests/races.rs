@@ -18,7 +18,7 @@ use robota_core::hook::{
 };
 use robota_core::ids::{CountingIds, Ids};
 use robota_core::message::{Message, ToolUse};
-use robota_core::permission::{Class, Verdict};
+use robota_core::permission::{Class, PermissionUpdate, Verdict};
 use robota_core::provider::RetryPolicy;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSource, ToolSpec};
 use robota_session::{
@@ -96,10 +96,10 @@ struct SlowSink {
 
 #[async_trait::async_trait]
 impl RuleSink for SlowSink {
-    async fn save(&self, rules: &[String]) -> Result<(), ErrorData> {
+    async fn save(&self, update: &PermissionUpdate) -> Result<(), ErrorData> {
         self.saving.notify_one();
         self.release.notified().await;
-        self.saved.lock().unwrap().extend_from_slice(rules);
+        self.saved.lock().unwrap().extend_from_slice(update.allowed_rules());
         Ok(())
     }
 }

@@ -36,7 +36,7 @@ pub enum HostRequest<'a> {
         /// The arguments of the call; an empty object if the model wrote no valid JSON.
         input: &'a Value,
         /// What the host can return in `updatedPermissions`: the narrowest rules for this call.
-        permission_suggestions: Vec<PermissionUpdate>,
+        permission_suggestions: Vec<PermissionSuggestion>,
         /// The path that is outside the workspace; absent if there is none.
         #[serde(skip_serializing_if = "Option::is_none")]
         blocked_path: Option<&'a str>,
@@ -102,7 +102,7 @@ pub enum ElicitationMode {
 /// A change of the permissions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase")]
-pub enum PermissionUpdate {
+pub enum PermissionSuggestion {
     /// Adds rules to a list.
     AddRules {
         /// The narrowest rules that allow the call; one call can need several.

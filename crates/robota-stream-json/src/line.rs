@@ -117,6 +117,20 @@ pub struct McpServerError {
     pub message: String,
 }
 
+/// The subagent of a line; all fields are absent for the session itself.
+#[derive(Debug, Clone, Copy, Default, Serialize, JsonSchema)]
+pub struct LineAgent<'a> {
+    /// The id of its task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<&'a str>,
+    /// The name of the agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subagent_type: Option<&'a str>,
+    /// The label of its task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_description: Option<&'a str>,
+}
+
 /// One block of an answer.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AssistantLine<'a> {
@@ -127,6 +141,9 @@ pub struct AssistantLine<'a> {
     pub message: AssistantMessage<'a>,
     /// The call of the subagent that wrote it; null for the session itself.
     pub parent_tool_use_id: Option<&'a str>,
+    /// The subagent that wrote it.
+    #[serde(flatten)]
+    pub agent: LineAgent<'a>,
     /// The class of the failure that this message reports; absent in an answer of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorClass>,
@@ -137,8 +154,9 @@ pub struct AssistantLine<'a> {
     pub session_id: &'a str,
     /// Unique per line. `--resume-session-at` takes it.
     pub uuid: &'a str,
-    /// The id of the model call, which all blocks of one answer share.
-    pub request_id: &'a str,
+    /// The id of the model call, which all blocks of one answer share; absent in lines of agents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<&'a str>,
     /// The host's id of the message that the turn answers; only in the first line of a turn, and
     /// only if the host gave one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -182,6 +200,9 @@ pub struct UserLine<'a> {
     pub message: UserMessage<'a>,
     /// The call of the subagent that it belongs to; null for the session itself.
     pub parent_tool_use_id: Option<&'a str>,
+    /// The subagent that it belongs to.
+    #[serde(flatten)]
+    pub agent: LineAgent<'a>,
     /// The id that `--resume` takes.
     pub session_id: &'a str,
     /// Unique per line; that of the host in a replayed message.
@@ -474,6 +495,9 @@ pub struct DeniedLine<'a> {
     pub tool_name: &'a str,
     /// The id of the `tool_use` block.
     pub tool_use_id: &'a str,
+    /// What decided: `rule`, `mode`, `hook` or `user`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision_reason_type: Option<DecisionSource>,
     /// Why it was denied; the model reads the same text.
     pub message: &'a str,
     /// The id that `--resume` takes.

@@ -78,6 +78,9 @@ pub struct ResultLine<'a> {
     /// What ended the turn; absent if the run failed before its first turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terminal_reason: Option<TerminalReason>,
+    /// What started the turn; absent if a user or a host did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<TurnOrigin>,
     /// How many results this process printed before.
     pub result_index: u32,
     /// Messages of the host that wait for a turn.
@@ -86,6 +89,48 @@ pub struct ResultLine<'a> {
     pub fast_mode_state: Off,
     /// Unique per line.
     pub uuid: &'a str,
+}
+
+/// What started a turn, if neither a user nor a host did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TurnOrigin {
+    /// The end of an agent in the background.
+    TaskNotification,
+    /// A schedule.
+    ScheduledTrigger,
+}
+
+/// The form of [`TurnOrigin`] in a line.
+#[derive(Debug, Serialize, JsonSchema)]
+struct OriginParts {
+    /// The kind of message.
+    kind: TaskNotificationText,
+    /// Present if a schedule sent it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subkind: Option<ScheduledTriggerText>,
+}
+
+tag!(TaskNotificationText, "task-notification");
+tag!(ScheduledTriggerText, "scheduled-trigger");
+
+impl Serialize for TurnOrigin {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let subkind = match self {
+            Self::TaskNotification => None,
+            Self::ScheduledTrigger => Some(ScheduledTriggerText::default()),
+        };
+        OriginParts { kind: TaskNotificationText::default(), subkind }.serialize(to)
+    }
+}
+
+impl JsonSchema for TurnOrigin {
+    fn schema_name() -> Cow<'static, str> {
+        "TurnOrigin".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        OriginParts::json_schema(generator)
+    }
 }
 
 /// How a turn ended.

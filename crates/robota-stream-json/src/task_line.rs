@@ -8,7 +8,9 @@ use crate::tag::tag;
 
 tag!(TaskStartedTag, "task_started");
 tag!(TaskProgressTag, "task_progress");
+tag!(TaskUpdatedTag, "task_updated");
 tag!(TaskNotificationTag, "task_notification");
+tag!(BackgroundTasksChangedTag, "background_tasks_changed");
 
 /// A background task started.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -25,6 +27,11 @@ pub struct TaskStartedLine<'a> {
     pub tool_use_id: Option<&'a str>,
     /// A short label: that of the call, or the command.
     pub description: &'a str,
+    /// The name of the agent; absent for a command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subagent_type: Option<&'a str>,
+    /// Whether no call waits for it.
+    pub is_backgrounded: bool,
     /// What runs it, which decides which lines can follow.
     pub task_type: TaskType,
     /// The id that `--resume` takes.
@@ -58,6 +65,9 @@ pub struct TaskProgressLine<'a> {
     pub tool_use_id: Option<&'a str>,
     /// The tool that it calls and the argument that describes the call best.
     pub description: &'a str,
+    /// The name of the agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subagent_type: Option<&'a str>,
     /// What it used so far.
     pub usage: TaskLineUsage,
     /// The first word of `description`.
@@ -78,6 +88,83 @@ pub struct TaskLineUsage {
     pub tool_uses: u64,
     /// The time since it started, in milliseconds.
     pub duration_ms: u64,
+}
+
+/// A task ended, or the call that waited for it no longer does.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TaskUpdatedLine<'a> {
+    /// Hosts select the shape of a line by this, and for `system` by the subtype.
+    #[serde(rename = "type")]
+    pub kind: SystemTag,
+    /// With `type` it selects the shape of the line.
+    pub subtype: TaskUpdatedTag,
+    /// The id of the `task_started` line.
+    pub task_id: &'a str,
+    /// What changed.
+    pub patch: TaskPatch<'a>,
+    /// The id that `--resume` takes.
+    pub session_id: &'a str,
+    /// Unique per line.
+    pub uuid: &'a str,
+}
+
+/// The changed fields of a task; absent ones stay as they were.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct TaskPatch<'a> {
+    /// How it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<TaskStatusText>,
+    /// When it ended, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_time: Option<i64>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<&'a str>,
+    /// True when the call that waited for it no longer does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_backgrounded: Option<bool>,
+}
+
+/// The state of a task that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskStatusText {
+    /// It ended with a result.
+    Completed,
+    /// It failed.
+    Failed,
+    /// A user, the host or the model stopped it.
+    Killed,
+}
+
+/// The set of tasks in the background changed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct BackgroundTasksChangedLine<'a> {
+    /// Hosts select the shape of a line by this, and for `system` by the subtype.
+    #[serde(rename = "type")]
+    pub kind: SystemTag,
+    /// With `type` it selects the shape of the line.
+    pub subtype: BackgroundTasksChangedTag,
+    /// All tasks that now run in the background, oldest first.
+    pub tasks: Vec<BackgroundTask<'a>>,
+    /// The id that `--resume` takes.
+    pub session_id: &'a str,
+    /// Unique per line.
+    pub uuid: &'a str,
+}
+
+/// A task that runs in the background.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct BackgroundTask<'a> {
+    /// The id of the `task_started` line.
+    pub task_id: &'a str,
+    /// What runs it.
+    pub task_type: TaskType,
+    /// The name of the agent; absent for a command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subagent_type: Option<&'a str>,
+    /// A short label: that of the call, or the command.
+    pub description: &'a str,
 }
 
 /// A background task ended.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use robota_core::gate::{Gate, Grant, Judgement, Source};
 use robota_core::message::ToolUse;
-use robota_core::permission::{Mode, Verdict};
+use robota_core::permission::{Mode, PermissionUpdate, Verdict};
 use robota_core::tool::ToolSpec;
 
 use crate::lock;
@@ -82,6 +82,10 @@ impl<G: Gate> Gate for RecordingGate<G> {
 
     fn restrict(&self, verdict: Verdict, rules: &[String]) -> Result<(), String> {
         self.inner.restrict(verdict, rules)
+    }
+
+    fn update(&self, update: &PermissionUpdate, file: Option<&str>) -> Result<(), String> {
+        self.inner.update(update, file)
     }
 
     fn add_turn_rules(&self, allow: &[String], deny: &[String]) -> Vec<String> {

@@ -113,9 +113,12 @@ impl Tool for PolicyCheckedTool {
                     rules: Vec::new(),
                     metadata: Map::new(),
                     agent: None,
+                    task: None,
                 };
                 let note = match self.approver.ask(question).await.without_hook().0 {
-                    Answer::Allow { .. } | Answer::Remember { .. } => None,
+                    Answer::Allow { .. }
+                    | Answer::Remember { .. }
+                    | Answer::Update { input: None, .. } => None,
                     Answer::Deny { note } => Some(note),
                     // Taken off above.
                     Answer::ByHook { .. } => Some(None),
@@ -123,7 +126,7 @@ impl Tool for PolicyCheckedTool {
                         Some(Some(reason))
                     }
                     // The changed arguments were not judged.
-                    Answer::AllowChanged { .. } => {
+                    Answer::AllowChanged { .. } | Answer::Update { input: Some(_), .. } => {
                         Some(Some("this tool cannot run with other arguments".to_owned()))
                     }
                 };

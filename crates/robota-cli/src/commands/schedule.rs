@@ -189,6 +189,7 @@ async fn list_all(context: &Context, args: &StoreArgs) -> anyhow::Result<Exit> {
     let cwd = args.store.is_some().then(|| context.cwd().display().to_string());
     let mut filter = SessionFilter { cwd, ..SessionFilter::default() };
     let mut sessions = Vec::new();
+    let mut unreadable = false;
     loop {
         let page = context.store.list(&filter).await?;
         for head in page.sessions {
@@ -196,7 +197,10 @@ async fn list_all(context: &Context, args: &StoreArgs) -> anyhow::Result<Exit> {
                 Ok(list) if list.is_empty() => {}
                 Ok(list) => sessions.push((head, list)),
                 // One damaged session must not hide the schedules of the others.
-                Err(error) => output::error(&error.to_string()),
+                Err(error) => {
+                    unreadable = true;
+                    output::error(&error.to_string());
+                }
             }
         }
         filter.after = page.next;
@@ -205,10 +209,16 @@ async fn list_all(context: &Context, args: &StoreArgs) -> anyhow::Result<Exit> {
         }
     }
     if args.json {
-        let value = |(head, list): &(SessionHead, Vec<_>)| json!({"session": head.session, "name": head.name, "schedules": values(list)});
+        let value = |(head, list): &(SessionHead, Vec<_>)| {
+            json!({
+                "session": head.session,
+                "name": head.name,
+                "schedules": values(list),
+            })
+        };
         let sessions: Vec<_> = sessions.iter().map(value).collect();
         output::line(&serde_json::to_string(&sessions)?);
-    } else if sessions.is_empty() {
+    } else if sessions.is_empty() && !unreadable {
         output::note("no session of this folder has schedules");
     }
     for (head, list) in sessions.iter().filter(|_| !args.json) {
@@ -218,7 +228,7 @@ async fn list_all(context: &Context, args: &StoreArgs) -> anyhow::Result<Exit> {
             output::line(&format!("  {line}"));
         }
     }
-    Ok(Exit::Ok)
+    Ok(if unreadable { Exit::Failure } else { Exit::Ok })
 }
 
 /// The arguments that say when a new schedule fires, and what it sends.

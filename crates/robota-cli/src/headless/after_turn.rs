@@ -8,6 +8,7 @@ use robota_stream_json::ControlErrorCode;
 use tokio::task::JoinHandle;
 
 use super::drive::{Drive, Progress};
+use super::host::Asker;
 use super::input::{ControlInput, UserInput};
 use super::sent::Sent;
 
@@ -135,9 +136,10 @@ impl Drive {
         }
         let background = self.running_agents();
         // The turn does not wait for agents in the background.
-        asking.iter().any(|agent| match agent {
-            Some(agent) => !background.iter().any(|task| agent.ends_with(task)),
-            None => true,
+        asking.iter().any(|asker| match asker {
+            Asker::Session => true,
+            Asker::Agent(task) => !background.contains(task),
+            Asker::Server => self.projection.may_use_servers(),
         })
     }
 

@@ -1,6 +1,7 @@
 //! What goes on beside the turns of a run: hooks and background tasks. It decides when a host learns
 //! that the run is idle.
 
+use robota_core::ids::TaskId;
 use robota_core::task::{TaskKind, TaskMode, TaskState};
 use robota_sdk::TaskEvent;
 use robota_stream_json::SessionStateText;
@@ -33,7 +34,8 @@ impl Drive {
     /// standard input then, which ends the run and its tasks.
     pub(super) fn print_idle(&mut self, progress: &Progress) {
         let waits = progress.inputs.0.is_empty() && self.after_turn.is_empty();
-        if self.background.owes_idle && waits && !self.agents_run() {
+        let idle = waits && !self.agents_run() && !self.owes_turn(progress);
+        if self.background.owes_idle && idle {
             self.background.owes_idle = false;
             // The ends of the tasks come before it.
             self.print_tasks();
@@ -48,6 +50,7 @@ impl Drive {
         // starts another one.
         let held = self.after_turn.turns() > 0;
         let more = held || self.from_host.is_some() || progress.inputs.0.iter().any(Sent::waits);
+        let more = more || self.follow_ups.continues;
         let Some(tasks) = self.interactive.tasks() else { return };
         if more || !self.writer.is_on() {
             return;
@@ -98,14 +101,14 @@ impl Drive {
 
     /// Returns whether an agent runs in the background. A command is no reason to wait: a server that
     /// was started never ends.
-    fn agents_run(&self) -> bool {
+    pub(super) fn agents_run(&self) -> bool {
         self.unfinished().iter().any(|task| task.kind == TaskKind::Agent)
     }
 
-    /// Returns how the questions of agents in the background end, which name the task.
-    pub(super) fn running_agents(&self) -> Vec<String> {
+    /// Returns the tasks of agents in the background.
+    pub(super) fn running_agents(&self) -> Vec<TaskId> {
         let agents = self.unfinished().into_iter().filter(|task| task.kind == TaskKind::Agent);
-        agents.map(|task| format!(" ({})", task.task)).collect()
+        agents.map(|task| task.task).collect()
     }
 
     fn unfinished(&self) -> Vec<TaskState> {

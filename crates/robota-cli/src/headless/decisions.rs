@@ -1,37 +1,31 @@
-//! Reads what a host, or a tool in its place, decides about a call that needs approval, and does what
-//! else it asks for: interrupt the turn, or change the permissions.
+//! Reads what a host, or a tool in its place, decides about a call that needs approval, and interrupts
+//! the turn if it asks for that.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use robota_core::approve::{Answer, Question, Scope};
+use robota_core::approve::{Answer, Question};
 use robota_core::message::ToolInput;
-use robota_core::permission::Mode;
+use robota_core::permission::{Mode, PermissionUpdate};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use super::lenient;
 
-use super::permission_updates::{self, PermissionChange, UpdateInput};
 use super::saved_rules::SavedRules;
 
-/// What a decision asks for besides the call.
+/// A decision that interrupts the turn that runs.
 #[derive(Debug)]
-pub(crate) enum HostCommand {
-    /// Interrupt the turn that runs.
-    Interrupt {
-        /// The reason.
-        note: String,
-        /// Used or dropped when the turn has ended.
-        ended: oneshot::Sender<()>,
-    },
-    /// Change the permissions.
-    Change(PermissionChange),
+pub(crate) struct InterruptTurn {
+    /// The reason.
+    pub(super) note: String,
+    /// Used or dropped when the turn has ended.
+    pub(super) ended: oneshot::Sender<()>,
 }
 
 /// Turns decisions into answers. All approvers of a run share it.
 pub(crate) struct Decisions {
-    commands: mpsc::UnboundedSender<HostCommand>,
+    commands: mpsc::UnboundedSender<InterruptTurn>,
     /// Saves the rules of approvals.
     pub(super) saved: Arc<SavedRules>,
     mode: Mutex<Mode>,
@@ -45,7 +39,7 @@ pub(super) enum Decision {
         #[serde(default)]
         updated_input: Option<Value>,
         #[serde(default, deserialize_with = "lenient::or_default")]
-        updated_permissions: Vec<UpdateInput>,
+        updated_permissions: Vec<Value>,
     },
     Deny {
         #[serde(default, deserialize_with = "lenient::text")]
@@ -58,7 +52,7 @@ pub(super) enum Decision {
 impl Decisions {
     /// Creates the decisions of a run in this mode.
     pub(crate) fn new(
-        commands: mpsc::UnboundedSender<HostCommand>,
+        commands: mpsc::UnboundedSender<InterruptTurn>,
         saved: Arc<SavedRules>,
         mode: Mode,
     ) -> Self {
@@ -68,6 +62,14 @@ impl Decisions {
     /// Takes the new permission mode.
     pub(crate) fn set_mode(&self, mode: Mode) {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
+    }
+
+    /// Takes a mode that is not the host's own request: an approval came with it, or plan mode began or
+    /// ended. `dontAsk` stays until the host changes it.
+    pub(crate) fn follow_mode(&self, mode: Mode) {
+        if self.may_ask() {
+            self.set_mode(mode);
+        }
     }
 
     /// Returns the permission mode.
@@ -97,7 +99,7 @@ impl Decisions {
     ) -> Result<Answer, serde_json::Error> {
         Ok(match serde_json::from_value(decision)? {
             Decision::Allow { updated_input, updated_permissions } => {
-                self.allow(question, updated_input, updated_permissions)
+                Self::allow(question, updated_input, updated_permissions)
             }
             Decision::Deny { message, interrupt } => {
                 Answer::Deny { note: self.deny(message, interrupt).await }
@@ -110,7 +112,7 @@ impl Decisions {
         if interrupt {
             let note = message.clone().unwrap_or_default();
             let (ended, interrupted) = oneshot::channel();
-            if self.commands.send(HostCommand::Interrupt { note, ended }).is_err() {
+            if self.commands.send(InterruptTurn { note, ended }).is_err() {
                 return Some("the run is ending".to_owned());
             }
             // The interrupt withdraws a question of the turn, which drops this future. It does not
@@ -120,30 +122,12 @@ impl Decisions {
         message.filter(|message| !message.is_empty())
     }
 
-    fn allow(
-        &self,
-        question: &Question,
-        updated_input: Option<Value>,
-        updates: Vec<UpdateInput>,
-    ) -> Answer {
-        let accepted = permission_updates::accept(updates, question);
-        for change in accepted.changes {
-            let _ = self.commands.send(HostCommand::Change(change));
-        }
-        let note = accepted.note.map(str::to_owned);
+    fn allow(question: &Question, updated_input: Option<Value>, updates: Vec<Value>) -> Answer {
+        let (updates, problems) = PermissionUpdate::read_all(updates);
+        let note = (!problems.is_empty()).then(|| problems.join("; "));
         let changed =
             updated_input.filter(|input| question.call.input != ToolInput::Json(input.clone()));
-        match (changed, accepted.scope) {
-            (Some(input), _) => Answer::AllowChanged { input, note },
-            (None, Scope::Once) => Answer::Allow { note },
-            (None, scope) => {
-                let rules = accepted.rules;
-                if scope == Scope::Always {
-                    self.saved.expect(rules.clone(), accepted.layers);
-                }
-                Answer::Remember { scope, rules, note }
-            }
-        }
+        Answer::allow(changed, updates, note)
     }
 }
 

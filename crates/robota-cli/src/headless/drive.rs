@@ -18,8 +18,9 @@ use super::after_turn::AfterTurn;
 use super::background::{Background, next_task};
 use super::blocks;
 use super::compactions::Compactions;
-use super::decisions::HostCommand;
+use super::decisions::InterruptTurn;
 use super::describe::FOR_TERMINALS;
+use super::follow_up::FollowUps;
 use super::hook_lines::HookChange;
 use super::input::{ControlInput, FromHost, UserInput};
 use super::loaded::LoadedBlobs;
@@ -38,7 +39,7 @@ use super::writer::LineWriter;
 use crate::args::OutputFormat;
 use crate::signals::Cancel;
 use crate::{Exit, output};
-use robota_stream_json::{InitLine, MemoryPaths, PluginInfo, SessionStateText};
+use robota_stream_json::{InitLine, MemoryPaths, PluginInfo, SessionStateText, TurnOrigin};
 
 /// The facts about the run that `system/init` contains.
 pub(crate) struct RunFacts {
@@ -78,7 +79,7 @@ pub(crate) struct Drive {
     pub(crate) tasks: Option<broadcast::Receiver<TaskEvent>>,
     /// What the host sends; none for a run with one prompt.
     pub(crate) from_host: Option<mpsc::UnboundedReceiver<FromHost>>,
-    pub(crate) commands: mpsc::UnboundedReceiver<HostCommand>,
+    pub(crate) commands: mpsc::UnboundedReceiver<InterruptTurn>,
     /// What hooks do, if lines show it.
     pub(crate) hook_changes: mpsc::UnboundedReceiver<HookChange>,
     /// Removes secrets from what hooks print.
@@ -96,6 +97,8 @@ pub(crate) struct Drive {
     pub(crate) injected: Vec<JoinHandle<()>>,
     /// What hosts still have to learn about tasks in the background, and about the end of the run.
     pub(crate) background: Background,
+    /// The turns that agents in the background still cause.
+    pub(crate) follow_ups: FollowUps,
 }
 
 /// An input that a schedule sent.
@@ -125,6 +128,18 @@ pub(super) struct Progress {
     idle: Idle,
     /// When the result of a message without content is printed; none if there is none.
     pub(super) empty: Option<Instant>,
+}
+
+impl Progress {
+    /// Returns whether the run ends early.
+    pub(super) fn stopping(&self) -> bool {
+        self.stopping
+    }
+
+    /// Returns whether the last turn failed.
+    pub(super) fn failed(&self) -> bool {
+        self.outcome.as_ref().is_some_and(|outcome| outcome.is_error)
+    }
 }
 
 /// Whether the hooks know that the run waits for the host.
@@ -163,7 +178,7 @@ enum Next {
     Paused,
     Asked,
     OutputClosed,
-    Command(HostCommand),
+    Command(InterruptTurn),
     Event(Option<Result<SessionEvent, SessionError>>),
     Hook(HookChange),
     /// Something that happened to a task; none if some of it was lost.
@@ -171,6 +186,8 @@ enum Next {
     Scheduled(ScheduledInput),
     Host(Option<FromHost>),
     Empty,
+    /// The run has waited long enough for agents in the background.
+    Waited,
     Idle,
 }
 
@@ -187,9 +204,7 @@ impl Drive {
             FirstInput::Message(message) => self.on_message(message, &mut progress).await?,
         }
         self.print_idle(&progress);
-        while !(progress.inputs.0.is_empty()
-            && (progress.stopping || (self.from_host.is_none() && self.after_turn.is_empty())))
-        {
+        while !self.is_done(&progress) {
             match self.next(&mut progress).await {
                 Next::Signal | Next::OutputClosed => {
                     progress.stopping = true;
@@ -198,8 +213,8 @@ impl Drive {
                 }
                 Next::Interrupted => self.interrupting = None,
                 // What waits is handled below.
-                Next::Paused | Next::Asked => {}
-                Next::Command(command) => self.on_command(command).await,
+                Next::Paused | Next::Asked | Next::Waited => {}
+                Next::Command(command) => self.on_command(command),
                 Next::Event(Some(event)) => self.on_event(&event?, &mut progress).await,
                 Next::Hook(change) => self.print_hook(&change),
                 Next::Task(event) => {
@@ -239,6 +254,7 @@ impl Drive {
                 }
             }
             self.run_after_turn(&mut progress).await?;
+            self.follow_up(&mut progress).await?;
             self.print_idle(&progress);
         }
         for injected in self.injected.drain(..) {
@@ -250,12 +266,19 @@ impl Drive {
         Ok(self.exit(&progress))
     }
 
+    /// Returns whether every input is answered and nothing more can come.
+    fn is_done(&self, progress: &Progress) -> bool {
+        let closed = self.from_host.is_none() && self.after_turn.is_empty();
+        let last = progress.stopping || (closed && !self.waits_for_agents(progress));
+        progress.inputs.0.is_empty() && last
+    }
+
     /// Waits for the answers to requests of the host that take long, unless the run is stopped.
     async fn finish_requests(&mut self) {
         // Nothing reads commands any more. An approval that sends one then fails instead of waiting.
         self.commands.close();
         while let Some(command) = self.commands.recv().await {
-            self.on_command(command).await;
+            self.on_command(command);
         }
         tokio::select! {
             () = self.requests.finish() => {}
@@ -264,16 +287,9 @@ impl Drive {
         }
     }
 
-    /// Does what the host asked for with an approval.
-    async fn on_command(&mut self, command: HostCommand) {
-        match command {
-            HostCommand::Interrupt { note, ended } => self.interrupt_then(Some(note), Some(ended)),
-            HostCommand::Change(change) => {
-                if let Err(why) = self.requests.change(change).await {
-                    output::note(&format!("robota: permissions not changed: {why}"));
-                }
-            }
-        }
+    /// Interrupts the turn, because the host denied a call so.
+    fn on_command(&mut self, command: InterruptTurn) {
+        self.interrupt_then(Some(command.note), Some(command.ended));
     }
 
     /// Interrupts the turn that runs.
@@ -347,6 +363,7 @@ impl Drive {
             Some(input) = scheduled => Next::Scheduled(input),
             input = from_host => Next::Host(input),
             () = wait_until(progress.empty) => Next::Empty,
+            () = wait_until(self.follow_ups.until()) => Next::Waited,
             () = idle.wait() => Next::Idle,
         }
     }
@@ -361,13 +378,22 @@ impl Drive {
         let mut chat =
             Chat::follow(self.session.clone(), input, at, EventFilter::Everything).await?;
         chat.wait_for_approvals();
-        progress.inputs.0.push_back(Sent {
-            chat,
-            content,
-            from_host: None,
-            delivered: false,
-            on_cancel: OnCancel::Discard,
-        });
+        let origin = Some(TurnOrigin::ScheduledTrigger);
+        progress.inputs.0.push_back(Sent::of_program(chat, content, origin));
+        Ok(())
+    }
+
+    /// Sends an input of the program itself, without commands, skills or files. It starts a turn.
+    pub(super) async fn send_as_is(
+        &mut self,
+        content: Vec<Block>,
+        origin: TurnOrigin,
+        progress: &mut Progress,
+    ) -> anyhow::Result<()> {
+        let (sent, options) = (content.clone(), SendOptions::default());
+        let mut chat = self.session.chat_with(sent, options, EventFilter::Everything).await?;
+        chat.wait_for_approvals();
+        progress.inputs.0.push_back(Sent::of_program(chat, content, Some(origin)));
         Ok(())
     }
 
@@ -494,6 +520,7 @@ impl Drive {
             chat,
             content: as_sent,
             from_host,
+            origin: None,
             delivered: false,
             on_cancel,
         });
@@ -636,7 +663,10 @@ impl Drive {
             (Some(answer), Some(turn)) => answer.take(turn),
             _ => None,
         };
-        self.report(&record, progress).await;
+        record.origin = progress.inputs.0.front().and_then(|sent| sent.origin);
+        if let Some(record) = self.hold_result(record, progress) {
+            self.report(&record, progress).await;
+        }
     }
 
     /// Prints the result of a turn or of a command.
@@ -655,6 +685,17 @@ impl Drive {
             meter.set_window(&self.requests.model, context.max_tokens);
         }
         let outcome = result::classify(record);
+        let continues = self.follow_ups.continues;
+        let shows_last = match self.options.format {
+            OutputFormat::Text => true,
+            OutputFormat::Json => !self.writer.is_on(),
+            OutputFormat::StreamJson | OutputFormat::Events => false,
+        };
+        if continues && shows_last {
+            // The result of the turn that follows is printed instead.
+            progress.outcome = Some(outcome);
+            return;
+        }
         let queued = progress.inputs.0.iter().filter(|sent| sent.waits()).count();
         let queued = queued + self.after_turn.turns();
         let numbers = (progress.results, u32::try_from(queued).unwrap_or(u32::MAX));
@@ -671,7 +712,9 @@ impl Drive {
                 result::with_line(record, &outcome, meter, writer, numbers, |line| {
                     if writer.is_on() {
                         writer.print(line);
-                        writer.finish();
+                        if !continues {
+                            writer.finish();
+                        }
                     } else if let Ok(line) = serde_json::to_string(line) {
                         output::line(&line);
                     }

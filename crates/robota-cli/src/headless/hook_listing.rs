@@ -2,9 +2,13 @@
 //! used, and of the host.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use robota_core::hook::{HookDefinition, HookEvent, HookGroup, HookKind, HookRunner, MatchedOn};
+use robota_core::hook::{
+    HookDefinition, HookEvent, HookGroup, HookKind, HookRunner, HookTimes, MatchedOn,
+};
 use robota_sdk::hooks::{HookEffect, HookListing};
+use robota_sdk::session_end_timeout;
 use serde_json::{Value, json};
 
 use super::hooks::{CALLBACK_TIMEOUT, HostHooks};
@@ -29,6 +33,7 @@ struct Row<'a> {
 pub(super) fn reply(setup: &Setup, host: &HostHooks, runners: &[Arc<HookRunner>]) -> Value {
     let listing = HookListing::of(&setup.settings, &HookKind::ALL);
     let enabled = !listing.disabled;
+    let at_end = session_end_timeout(&setup.environment);
     let mut rows = Vec::new();
     // Both are in the order of the settings.
     let mut effects = listing.hooks.iter();
@@ -39,7 +44,7 @@ pub(super) fn reply(setup: &Setup, host: &HostHooks, runners: &[Arc<HookRunner>]
                 let runs = matches!(listed.effect, HookEffect::Runs | HookEffect::RunsDetached);
                 let name = source(sourced.origin.layer).0;
                 let source = (name, sourced.origin.to_string());
-                rows.push(Row { source, runs: runs && enabled, ..row }.to_value());
+                rows.push(Row { source, runs: runs && enabled, ..row }.to_value(at_end));
             }
         }
     }
@@ -48,7 +53,9 @@ pub(super) fn reply(setup: &Setup, host: &HostHooks, runners: &[Arc<HookRunner>]
         for (event, groups) in plugin.hooks().0 {
             for row in groups.iter().flat_map(|group| of_group(event.name(), group)) {
                 let source = ("pluginHook", format!("the plugin {name}"));
-                rows.push(Row { source, plugin: Some(name), runs: enabled, ..row }.to_value());
+                rows.push(
+                    Row { source, plugin: Some(name), runs: enabled, ..row }.to_value(at_end),
+                );
             }
         }
     }
@@ -57,13 +64,13 @@ pub(super) fn reply(setup: &Setup, host: &HostHooks, runners: &[Arc<HookRunner>]
         if !owned.owner.starts_with("the plugin ") {
             let source = ("sessionHook", owned.owner.to_string());
             let row = row(owned.event.name(), owned.matcher.as_deref(), &owned.hook);
-            rows.push(Row { source, ..row }.to_value());
+            rows.push(Row { source, ..row }.to_value(at_end));
         }
     }
     for (event, group) in host.groups() {
         for row in of_group(event.name(), &group) {
             let source = ("sessionHook", "the host".to_owned());
-            rows.push(Row { source, of_host: true, ..row }.to_value());
+            rows.push(Row { source, of_host: true, ..row }.to_value(at_end));
         }
     }
     let place = |row: &Value| HookEvent::ALL.iter().position(|event| row["event"] == event.name());
@@ -105,7 +112,8 @@ fn row<'a>(event: &'a str, matcher: Option<&'a str>, hook: &'a HookDefinition) -
 }
 
 impl Row<'_> {
-    fn to_value(&self) -> Value {
+    /// Returns the row. `session_end` is the time that hooks have at the end of the session.
+    fn to_value(&self, session_end: Option<Duration>) -> Value {
         let hook = self.hook;
         let (label, text) = match hook {
             HookDefinition::Command(hook) => {
@@ -123,7 +131,9 @@ impl Row<'_> {
         let status = hook.status_message().map(shown);
         // Hooks of an unknown event never run.
         let event = self.event.parse().unwrap_or(HookEvent::PreToolUse);
-        let timeout = hook.timeout_or(self.of_host.then_some(CALLBACK_TIMEOUT), event);
+        let default = self.of_host.then_some(CALLBACK_TIMEOUT);
+        let times = HookTimes { default, session_end };
+        let timeout = hook.timeout_or(&times, event);
         let mut row = json!({
             "event": self.event,
             "matcher": shown(self.matcher.unwrap_or_default()),

@@ -170,7 +170,7 @@ impl HookExecutor for CallbackExecutor {
             Ok(Value::Null) => HookExit::code(0, "", ""),
             Ok(_) => HookExit::failed("the host's answer is not an object"),
             Err(HostError::TimedOut(_)) => HookExit::silent(HookEnd::TimedOut),
-            Err(error @ (HostError::Gone | HostError::Refused(_))) => {
+            Err(error @ (HostError::Gone | HostError::Refused(_) | HostError::TooLong(_))) => {
                 HookExit::failed(error.to_string())
             }
         }

@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use robota_core::ids::TaskId;
 use serde_json::Value;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use super::line_room::{self, MAX_LINE};
 use super::writer::LineWriter;
 use robota_stream_json::{
     ControlCancelLine, ControlErrorCode, ControlRequestLine, ControlResponse, ControlResponseLine,
@@ -24,6 +26,8 @@ pub(crate) enum HostError {
     TimedOut(Duration),
     /// It answered with an error.
     Refused(String),
+    /// The request has this many bytes, more than hosts read in a line.
+    TooLong(usize),
 }
 
 impl std::fmt::Display for HostError {
@@ -34,6 +38,11 @@ impl std::fmt::Display for HostError {
                 write!(f, "the host did not answer within {:.1} s", limit.as_secs_f64())
             }
             Self::Refused(error) => write!(f, "the host failed: {error}"),
+            Self::TooLong(bytes) => write!(
+                f,
+                "the request to the host is {bytes} bytes long, and hosts read {MAX_LINE} at most: \
+                 make the arguments of the call shorter"
+            ),
         }
     }
 }
@@ -60,8 +69,16 @@ struct Waiting {
     asker: Option<Asker>,
 }
 
-/// The agent whose call asks; none for the session itself.
-type Asker = Option<String>;
+/// Who asks a question that a person answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Asker {
+    /// A call of the session itself.
+    Session,
+    /// A call of the agent that runs as this task.
+    Agent(TaskId),
+    /// A server, because of a call of the session or of an agent.
+    Server,
+}
 
 impl Host {
     /// Creates the link. `gone` is cancelled when the host closes standard input.
@@ -83,20 +100,28 @@ impl Host {
         let request_id = format!("robota-{number}");
         let (sender, answer) = oneshot::channel();
         let asker = match &request {
-            HostRequest::CanUseTool { agent_id, .. } => Some(agent_id.map(str::to_owned)),
-            HostRequest::Elicitation { .. } => Some(None),
+            HostRequest::CanUseTool { agent_id: None, .. } => Some(Asker::Session),
+            HostRequest::CanUseTool { agent_id: Some(task), .. } => {
+                Some(Asker::Agent(TaskId::from(*task)))
+            }
+            HostRequest::Elicitation { .. } => Some(Asker::Server),
             HostRequest::HookCallback { .. } | HostRequest::McpMessage { .. } => None,
         };
         let is_question = asker.is_some();
+        let kind = Default::default();
+        let line = ControlRequestLine { kind, request_id: &request_id, request };
+        // What the host decides about is never shortened: it would decide about something else.
+        let bytes = line_room::bytes_of(&line);
+        if bytes > MAX_LINE {
+            return Err(HostError::TooLong(bytes));
+        }
         // Before the line is printed: the host may answer from another thread immediately.
         self.lock().insert(request_id.clone(), Waiting { answer: sender, asker });
+        let _withdraw = Withdraw { host: self, request_id: request_id.clone() };
         if is_question {
             self.asked.notify_one();
         }
-        let withdraw = Withdraw { host: self, request_id };
-        let kind = Default::default();
-        let request_id = &withdraw.request_id;
-        self.writer.print(&ControlRequestLine { kind, request_id, request });
+        self.writer.print(&line);
         tokio::select! {
             biased;
             answer = answer => match answer {
@@ -117,9 +142,9 @@ impl Host {
         }
     }
 
-    /// Returns the agents whose questions wait for the host; none for those of the session itself.
-    /// Callbacks of hooks and messages for MCP servers are no questions: hosts answer them at once.
-    pub(super) fn asking(&self) -> Vec<Option<String>> {
+    /// Returns who waits for an answer of the host. Callbacks of hooks and messages for MCP servers are no
+    /// questions: hosts answer them at once.
+    pub(super) fn asking(&self) -> Vec<Asker> {
         self.lock().values().filter_map(|waiting| waiting.asker.clone()).collect()
     }
 

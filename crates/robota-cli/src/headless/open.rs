@@ -9,7 +9,7 @@ use robota_core::journal::{JournalError, JournalStore};
 use robota_core::message::Message;
 use robota_sdk::{
     AgentOptions, BackgroundOptions, CommandInfo, CommandOrigin, InteractiveSession, SdkError,
-    SelectedSession, SessionTranscript, agent_mode,
+    SelectedSession, SessionTranscript, agent_mode, session_end_timeout,
 };
 use robota_session::{
     Approvals, Callbacks, EventFilter, Session, SessionError, StartAt, SubscriptionItem,
@@ -22,9 +22,10 @@ use tokio::task::JoinHandle;
 use super::after_turn::AfterTurn;
 use super::background::Background;
 use super::compactions::Compactions;
-use super::decisions::HostCommand;
+use super::decisions::InterruptTurn;
 use super::describe;
 use super::drive::{Drive, RunFacts, ScheduledInput};
+use super::follow_up::FollowUps;
 use super::hook_approver::HookApprover;
 use super::hook_lines::HookChanges;
 use super::input::FromHost;
@@ -53,7 +54,7 @@ pub(crate) struct Opening<'a> {
     pub(crate) requests: Requests,
     pub(crate) writer: &'a Arc<LineWriter>,
     pub(crate) cancel: &'a Cancel,
-    pub(crate) commands: mpsc::UnboundedReceiver<HostCommand>,
+    pub(crate) commands: mpsc::UnboundedReceiver<InterruptTurn>,
     pub(crate) from_host: Option<mpsc::UnboundedReceiver<FromHost>>,
 }
 
@@ -136,6 +137,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     let titled: Arc<OnceLock<WeakSession>> = Arc::default();
     if !requests.host_hooks.is_empty() {
         let runner = requests.host_hooks.runner(context, requests.host.clone());
+        let runner = runner.session_end_timeout(session_end_timeout(&setup.environment));
         let named = titled.clone();
         let runner = runner.on_title(move |name| {
             if let Some(session) = named.get().and_then(WeakSession::upgrade) {
@@ -281,6 +283,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         after_turn: AfterTurn::default(),
         injected: Vec::new(),
         background: Background::default(),
+        follow_ups: FollowUps::new(&setup.environment),
     };
     Ok(Opened { drive, session: interactive })
 }

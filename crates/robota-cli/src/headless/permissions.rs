@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use robota_core::approve::{Answer, Approver, Question};
-use robota_core::ids::CallId;
+use robota_core::ids::{CallId, TaskId};
 use robota_core::permission::{Class, Mode};
 use robota_tools::{ASK_USER, Answers, QuestionHandler, UserQuestion};
 use serde_json::{Map, Value, json};
@@ -16,7 +16,7 @@ use super::decisions::{Decision, Decisions};
 use super::host::Host;
 use super::mcp::CallIds;
 
-use robota_stream_json::{HostRequest, PermissionUpdate, RuleValue, SessionStateText};
+use robota_stream_json::{HostRequest, PermissionSuggestion, RuleValue, SessionStateText};
 
 /// Asks the host about calls.
 pub(crate) struct HostApprover {
@@ -136,7 +136,7 @@ impl Approver for HostApprover {
             decision_reason: &question.reason,
             description: description(input),
             tool_use_id: question.call.public_id(),
-            agent_id: question.agent.as_deref(),
+            agent_id: question.task.as_ref().map(TaskId::as_str),
         };
         let answer = match self.host.ask(request, self.limit).await {
             Ok(answer) => answer,
@@ -185,14 +185,14 @@ fn question_input(question: &UserQuestion) -> Value {
 
 /// Returns what the host can do besides approving the call: save its narrow rules, or let the
 /// session edit files.
-fn suggestions(question: &Question, mode: Mode) -> Vec<PermissionUpdate> {
+fn suggestions(question: &Question, mode: Mode) -> Vec<PermissionSuggestion> {
     let rules: Vec<_> = question.rules.iter().map(|rule| rule_value(rule)).collect();
     let (behavior, destination) = Default::default();
-    let add = PermissionUpdate::AddRules { rules, behavior, destination };
+    let add = PermissionSuggestion::AddRules { rules, behavior, destination };
     let has_rules = !question.rules.is_empty();
     let edits = question.class == Class::Modify && mode == Mode::Default;
     let (mode, destination) = Default::default();
-    let accept_edits = PermissionUpdate::SetMode { mode, destination };
+    let accept_edits = PermissionSuggestion::SetMode { mode, destination };
     has_rules.then_some(add).into_iter().chain(edits.then_some(accept_edits)).collect()
 }
 

@@ -32,13 +32,16 @@ use super::turn_record::TurnRecord;
 use super::writer::{LineWriter, block_line_id};
 use crate::output;
 use robota_stream_json::{
-    AssistantLine, CompactCause, CompactMetadata, DecisionMeta, ErrorClass, RateLimitStatus,
-    SessionStateText, StatusText, UserLine,
+    AssistantLine, CompactCause, CompactMetadata, DecisionMeta, ErrorClass, LineAgent,
+    RateLimitStatus, SessionStateText, StatusText, UserLine,
 };
 use robota_stream_json::{AssistantMessage, Block, TokenUsage, UserContent, UserMessage};
 
 /// The model's id in a message that this program wrote.
 const SYNTHETIC: &str = "<synthetic>";
+
+/// The tools whose calls can wait for an agent.
+const STARTS_AGENTS: [&str; 3] = ["Agent", "Task", "Skill"];
 
 /// Which events become lines.
 #[derive(Debug, Clone, Copy)]
@@ -143,6 +146,15 @@ impl Projection {
             sent: HashMap::new(),
             ids: RandomIds,
         }
+    }
+
+    /// Returns whether a call of the turn runs that a server can answer with a question: one of a server's
+    /// tools, or an agent that the turn waits for.
+    pub(super) fn may_use_servers(&self) -> bool {
+        self.calls.values().any(|call| {
+            let name = call.tool_use.name.as_str();
+            call.started && (name.starts_with("mcp__") || STARTS_AGENTS.contains(&name))
+        })
     }
 
     /// Remembers a message of the host until it is delivered.
@@ -422,6 +434,7 @@ impl Projection {
             kind: Default::default(),
             message: UserMessage { role: Default::default(), content },
             parent_tool_use_id: None,
+            agent: LineAgent::default(),
             session_id: self.writer.session(),
             uuid,
             timestamp: envelope.ts.to_string(),
@@ -488,11 +501,12 @@ impl Projection {
             kind: Default::default(),
             message,
             parent_tool_use_id: None,
+            agent: LineAgent::default(),
             error,
             aborted,
             session_id: self.writer.session(),
             uuid,
-            request_id: &self.request_id,
+            request_id: Some(&self.request_id),
             user_message_uuid: user_messages.last().map(String::as_str),
             user_message_uuids: user_messages,
             timestamp: envelope.ts.to_string(),

@@ -5,13 +5,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use robota_config::agents::AgentDefinition;
-use robota_config::{KeyPath, RuleList};
 use robota_core::catalogue::Catalogue;
 use robota_core::hook::{HookEffort, HookRunner};
 use robota_core::ids::TaskId;
-use robota_core::permission::{Mode, Verdict};
+use robota_core::permission::Mode;
 use robota_core::provider::{Provider, Thinking};
-use robota_sdk::{ClientHooks, InteractiveSession, SessionMcp, TaskManager};
+use robota_sdk::{InteractiveSession, SessionMcp, TaskManager};
 use robota_session::Session;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -32,7 +31,6 @@ use super::meter::Meter;
 use super::mode::parse_mode;
 use super::model_watch::ModelWatch;
 use super::options::{LineMode, RunOptions, read_agents};
-use super::permission_updates::PermissionChange;
 use super::permissions::HostApprover;
 use super::queries;
 use super::rewind::rewind_files;
@@ -603,9 +601,10 @@ impl Requests {
         Ok(json!({"mode": mode.name()}))
     }
 
-    /// Takes a mode that a tool has set: plan mode began, or a plan was approved. The approver keeps
-    /// its mode, so that `dontAsk` still denies what needs approval.
+    /// Takes a mode that the host did not request: plan mode began, a plan was approved, or an approval
+    /// came with a mode.
     pub(crate) fn mode_changed(&mut self, mode: Mode) {
+        self.decisions.follow_mode(mode);
         if mode != self.mode {
             self.announce_mode(mode);
         }
@@ -673,64 +672,6 @@ impl Requests {
             LineMode::Off => provider,
             LineMode::Stream | LineMode::Collect => self.watch.wrap(provider),
         }
-    }
-
-    /// Makes a change of permissions that the host returned with an approval.
-    ///
-    /// # Errors
-    /// When it cannot be made; the text is for the user.
-    pub(crate) async fn change(&mut self, change: PermissionChange) -> Result<(), String> {
-        let permissions = self.session().map(Session::permissions);
-        let (layer, list) = match &change {
-            PermissionChange::SetMode(mode) => {
-                return self.set_mode(mode.name()).await.map(|_| ()).map_err(|(_, why)| why);
-            }
-            PermissionChange::Restrict { list, rules, layer } => {
-                let verdict = match list {
-                    RuleList::Deny => Verdict::Deny,
-                    RuleList::Ask | RuleList::Allow => Verdict::Ask,
-                };
-                if let Some(permissions) = permissions {
-                    permissions.restrict(verdict, rules).map_err(|error| error.to_string())?;
-                }
-                (*layer, list.key())
-            }
-            PermissionChange::Remove { rules, layer } => {
-                if let Some(permissions) = permissions {
-                    permissions.revoke(rules);
-                }
-                (*layer, RuleList::Allow.key())
-            }
-            PermissionChange::Clear { layer } => {
-                if let Some(permissions) = permissions {
-                    permissions.clear_session_allowed();
-                }
-                (*layer, RuleList::Allow.key())
-            }
-            PermissionChange::RemoveDirectories { layer, .. } => {
-                let key = KeyPath::parse("permissions.additionalDirectories").unwrap_or_default();
-                (Some(*layer), key)
-            }
-        };
-        let Some(layer) = layer else { return Ok(()) };
-        let changing = self.changing.clone();
-        let _one_at_a_time = changing.lock().await;
-        if let Some(session) = &self.interactive {
-            let hooks = ClientHooks::of(session);
-            let allowed = hooks.before_config_change(&self.setup.places, layer).await;
-            allowed.map_err(|error| error.to_string())?;
-        }
-        let saved = match &change {
-            PermissionChange::Restrict { list, rules, .. } => self.saved.add(layer, *list, rules),
-            PermissionChange::Remove { rules: entries, .. }
-            | PermissionChange::RemoveDirectories { directories: entries, .. } => {
-                self.saved.remove(layer, &list, Some(entries))
-            }
-            PermissionChange::Clear { .. } | PermissionChange::SetMode(_) => {
-                self.saved.remove(layer, &list, None)
-            }
-        };
-        saved.map_err(|error| error.to_string())
     }
 
     async fn context_usage(&self) -> Reply {

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use robota_core::message::Block;
 use robota_session::Chat;
+use robota_stream_json::TurnOrigin;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -15,6 +16,8 @@ pub(crate) struct Sent {
     pub(crate) content: Vec<Block>,
     /// The message of the host; none for the prompt of the command line.
     pub(crate) from_host: Option<HostMessage>,
+    /// What sent it, if neither a user nor a host did.
+    pub(crate) origin: Option<TurnOrigin>,
     /// Whether a turn has it.
     pub(crate) delivered: bool,
     /// What happens if it is cancelled before that.
@@ -22,6 +25,12 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
+    /// Returns an input that the program itself sent, or one of its schedules.
+    pub(crate) fn of_program(chat: Chat, content: Vec<Block>, origin: Option<TurnOrigin>) -> Self {
+        let on_cancel = OnCancel::Discard;
+        Self { chat, content, from_host: None, origin, delivered: false, on_cancel }
+    }
+
     /// Returns whether a turn will have it.
     pub(crate) fn waits(&self) -> bool {
         !self.delivered && self.on_cancel != OnCancel::Discard

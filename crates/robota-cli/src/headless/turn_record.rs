@@ -7,6 +7,7 @@ use robota_core::message::ToolUse;
 use robota_core::project::AnswerText;
 use robota_core::provider::StopReason;
 use robota_core::usage::Usage;
+use robota_stream_json::TurnOrigin;
 use serde_json::Value;
 
 /// What is known about a turn.
@@ -56,6 +57,8 @@ pub(crate) struct TurnRecord {
     pub(crate) printed_user_messages: bool,
     /// Whether an event of a streamed answer names them.
     pub(crate) streamed_user_messages: bool,
+    /// What started it, if neither a user nor a host did.
+    pub(crate) origin: Option<TurnOrigin>,
     /// The text about the budget, if it is used up.
     pub(crate) budget: Option<String>,
 }

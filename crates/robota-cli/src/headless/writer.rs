@@ -9,6 +9,7 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::line_room;
 use super::options::LineMode;
 use crate::{Exit, output};
 use robota_stream_json::{SessionStateLine, SessionStateText};
@@ -142,6 +143,7 @@ impl LineWriter {
         if serde_json::to_writer(&mut *buffer, line).is_err() || self.mode == LineMode::Collect {
             return;
         }
+        line_room::fit_line(&mut buffer);
         buffer.push(b'\n');
         self.writes.fetch_add(1, Ordering::Relaxed);
         if output::try_bytes(&buffer).is_err() {

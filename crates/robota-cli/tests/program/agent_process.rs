@@ -273,7 +273,8 @@ async fn run_04_the_question_of_an_agent_process_goes_to_the_host_and_cancel_end
     let asked = run.until(|line| line["request"]["subtype"] == "can_use_tool").await;
     let request = &asked["request"];
     assert_eq!(request["tool_name"], "Bash");
-    assert!(request["agent_id"].as_str().unwrap().contains("worker"), "{request}");
+    let started = run.seen.iter().find(|line| line["subtype"] == "task_started").unwrap();
+    assert_eq!(request["agent_id"], started["task_id"], "{request}");
     let allow = json!({"behavior": "allow", "updatedInput": request["input"]});
     send(json!({"type": "control_response", "response": {
         "subtype": "success", "request_id": asked["request_id"], "response": allow,

@@ -62,6 +62,17 @@ async fn sdk_15_an_agent_of_the_command_line_works_and_is_reported_in_lines() {
     assert_eq!((&call["type"], &block(call)["name"]), (&json!("assistant"), &json!("Read")));
     assert_eq!((&read["type"], &block(read)["type"]), (&json!("user"), &json!("tool_result")));
     assert_eq!(block(read)["tool_use_id"], block(call)["id"]);
+    for line in [call, read] {
+        assert_eq!(line["agent_id"], started["task_id"], "{line}");
+        assert_eq!(
+            (&line["subagent_type"], &line["task_description"]),
+            (&json!("reader"), &json!("read"))
+        );
+    }
+    assert_eq!(
+        (&started["subagent_type"], &started["is_backgrounded"]),
+        (&json!("reader"), &json!(false))
+    );
     let at = |found: &dyn Fn(&Value) -> bool| lines.iter().position(found).unwrap();
     let answered = at(&|line| block(line)["tool_use_id"] == started["tool_use_id"]);
     assert!(at(&|line| line == read) < answered, "{lines:?}");

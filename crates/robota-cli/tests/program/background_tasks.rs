@@ -46,7 +46,7 @@ fn sdk_08_a_run_is_idle_when_its_last_agent_has_ended() {
     // The agent begins when the pipe was written.
     let hook = json!([{"hooks": [{"type": "command", "command": "cat pipe"}]}]);
     home.write("home/.robota/settings.json", json!({"hooks": {"SubagentStart": hook}}));
-    let mut host = with_states(&home, &format!("{AGENT}\n- Started.\n- Waited."), &[]);
+    let mut host = with_states(&home, &format!("{AGENT}\n- Started.\n- Waited.\n- Read it."), &[]);
     let version = json!({"type": "control_request", "request_id": "r",
         "request": {"subtype": "get_binary_version"}});
     host.say("go");
@@ -65,8 +65,17 @@ fn sdk_08_a_run_is_idle_when_its_last_agent_has_ended() {
     while !states(&rest).contains(&"idle") {
         rest.push(host.line().unwrap());
     }
-    let [.., end, state] = &kinds(&rest)[..] else { panic!("{rest:?}") };
-    assert_eq!((&**end, &**state), ("system/task_notification", "system/session_state_changed"));
+    // The model receives the report of the agent at once.
+    let [.., result, state] = &rest[..] else { panic!("{rest:?}") };
+    assert_eq!((&result["result"], &state["state"]), (&json!("Read it."), &json!("idle")));
+    assert_eq!(result["origin"], json!({"kind": "task-notification"}), "{result}");
+    let kinds_of_rest = kinds(&rest);
+    let at = |kind: &str| kinds_of_rest.iter().position(|it| it == kind).unwrap();
+    assert!(at("system/task_updated") < at("system/task_notification"), "{kinds_of_rest:?}");
+    assert!(at("system/task_notification") < at("system/init"), "{kinds_of_rest:?}");
+    let sets = seen.iter().chain(&rest).filter_map(|line| line["tasks"].as_array());
+    let sets: Vec<_> = sets.map(Vec::len).collect();
+    assert_eq!(sets, [1, 0], "the tasks in the background");
     let (rest, code, _) = host.finish();
     assert_eq!((kinds(&rest), code), (Vec::new(), Some(0)), "idle once");
 }
@@ -117,13 +126,100 @@ fn run_03_tasks_that_still_run_end_before_the_last_result() {
             "json" => serde_json::from_str(&text).unwrap(),
             _ => text.lines().map(|line| serde_json::from_str(line).unwrap()).collect(),
         };
-        let [.., end, result] = &lines[..] else { panic!("{text}") };
+        let [.., end, changed, result] = &lines[..] else { panic!("{text}") };
         assert_eq!(
             (&end["subtype"], &end["status"]),
             (&json!("task_notification"), &json!("stopped"))
         );
+        assert_eq!(changed["tasks"], json!([]), "{changed}");
         assert_eq!(result["type"], "result", "{format}: the last line");
         let errors = String::from_utf8(output.stderr).unwrap();
         assert!(errors.contains("robota: stopped with the session: bash_1"), "{errors}");
     }
+}
+
+/// Lets an agent begin when the first turn of its session has ended.
+fn agent_after_the_turn(home: &Home) {
+    pipe(home);
+    let hook = |command: &str| json!([{"hooks": [{"type": "command", "command": command}]}]);
+    let after = "if [ -p pipe ]; then echo end > pipe; rm pipe; fi";
+    let hooks = json!({"SubagentStart": hook("cat pipe"), "Stop": hook(after)});
+    home.write("home/.robota/settings.json", json!({"hooks": hooks}));
+}
+
+#[test]
+fn sdk_08_a_run_without_input_waits_for_its_agents_and_uses_what_they_found() {
+    for format in ["text", "json", "stream-json"] {
+        let home = Home::new();
+        agent_after_the_turn(&home);
+        let script = format!(
+            "{AGENT}\n- Started.\n- Blue.\n- {{expect: {{last: Blue}}, text: It is blue.}}"
+        );
+        home.write("project/script.yaml", script);
+        let args = ["-p", "go", "--provider", "scripted:script.yaml", "--output-format", format];
+        let verbose: &[&str] = if format == "stream-json" { &["--verbose"] } else { &[] };
+        let output = home.command(&[&args[..], &BYPASS, verbose].concat()).output().unwrap();
+        let (text, errors) = (stdout(&output), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{text} {errors}");
+        assert!(!errors.contains("stopped with the session"), "{errors}");
+        match format {
+            "text" => assert_eq!(text, "It is blue.\n"),
+            "json" => {
+                let result: Value = serde_json::from_str(&text).unwrap();
+                assert_eq!(result["result"], "It is blue.", "{result}");
+                assert_eq!((&result["result_index"], &result["num_turns"]), (&json!(0), &json!(1)));
+            }
+            _ => {
+                let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+                let results: Vec<Value> =
+                    lines.filter(|line: &Value| line["type"] == "result").collect();
+                let [first, last] = &results[..] else { panic!("{text}") };
+                assert_eq!(
+                    (&first["result"], &first["result_index"]),
+                    (&json!("Started."), &json!(0))
+                );
+                assert_eq!(
+                    (&last["result"], &last["result_index"]),
+                    (&json!("It is blue."), &json!(1))
+                );
+                assert_eq!(
+                    (&first["origin"], &last["origin"]["kind"]),
+                    (&Value::Null, &json!("task-notification"))
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn sdk_08_a_run_does_not_wait_longer_than_the_limit_for_its_agents() {
+    let home = Home::new();
+    pipe(&home);
+    // The agent never begins.
+    let hook = json!([{"hooks": [{"type": "command", "command": "cat pipe"}]}]);
+    home.write("home/.robota/settings.json", json!({"hooks": {"SubagentStart": hook}}));
+    home.write("project/script.yaml", format!("{AGENT}\n- Started."));
+    let args = ["-p", "go", "--provider", "scripted:script.yaml"];
+    let mut command = home.command(&[&args[..], &BYPASS].concat());
+    let output = command.env("CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS", "50").output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((stdout(&output), output.status.code()), ("Started.\n".to_owned(), Some(0)));
+    assert!(errors.contains("robota: stopped with the session: agent-"), "{errors}");
+}
+
+#[test]
+fn sdk_08_a_host_that_closes_its_end_receives_the_turn_after_an_agent() {
+    let home = Home::new();
+    let pipe = pipe(&home);
+    let hook = json!([{"hooks": [{"type": "command", "command": "cat pipe"}]}]);
+    home.write("home/.robota/settings.json", json!({"hooks": {"SubagentStart": hook}}));
+    let mut host = with_states(&home, &format!("{AGENT}\n- Started.\n- Waited.\n- Read it."), &[]);
+    host.say("go");
+    assert_eq!(host.until("result").last().unwrap()["result"], "Started.", "not held");
+    drop(host.stdin.take());
+    write(&pipe);
+    let (rest, code, _) = host.finish();
+    let results: Vec<_> = rest.iter().filter(|line| line["type"] == "result").collect();
+    let [result] = &results[..] else { panic!("{rest:?}") };
+    assert_eq!((&result["result"], code), (&json!("Read it."), Some(0)));
 }

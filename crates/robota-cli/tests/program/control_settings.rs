@@ -276,6 +276,30 @@ fn sdk_08_plan_mode_does_not_lead_out_of_dont_ask() {
 }
 
 #[test]
+fn sdk_08_an_approved_plan_asks_no_more_than_the_mode_before_it() {
+    let home = Home::new();
+    let plan = "{tools: [{tool: ExitPlanMode, input: {plan: '# Plan'}}]}";
+    let touch = "{tools: [{tool: Bash, input: {command: touch made}}]}";
+    let script = format!("- Hi.\n- {plan}\n- {touch}\n- Done.");
+    let mut host = Host::start(&home, &script, &["--permission-prompt-tool", "stdio"]);
+    host.say("hello");
+    host.until("result");
+    for mode in ["dontAsk", "plan"] {
+        host.request(&json!({"subtype": "set_permission_mode", "mode": mode}));
+    }
+    host.say("go");
+    let asked = host.until("control_request").pop().unwrap();
+    assert_eq!(asked["request"]["tool_name"], "ExitPlanMode");
+    host.answer(&asked, &json!({"behavior": "allow"}));
+    let lines = host.until("result");
+    assert!(!kinds(&lines).contains(&"control_request".to_owned()), "{:?}", kinds(&lines));
+    assert!(lines.iter().any(|line| line["permissionMode"] == "dontAsk"), "{lines:?}");
+    let denials = lines.last().unwrap()["permission_denials"].as_array().unwrap();
+    assert_eq!((denials.len(), home.path("project/made").exists()), (1, false));
+    host.finish();
+}
+
+#[test]
 fn cli_03_results_count_the_searches_of_the_provider() {
     let home = Home::new();
     let one = "{text: One., usage: {input: 5, output: 1, web_searches: 2}}";

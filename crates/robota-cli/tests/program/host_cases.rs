@@ -66,6 +66,51 @@ fn sdk_08_a_hook_decides_about_a_call_that_needs_approval() {
 }
 
 #[test]
+fn sdk_08_a_hook_that_allows_a_call_changes_the_permissions() {
+    let call = "tools: [{tool: Bash, input: {command: touch made}}]";
+    let rules = json!([{"toolName": "Bash", "ruleContent": "touch *"}]);
+    for (update, asked) in [
+        (
+            json!({"type": "addRules", "rules": rules, "behavior": "allow", "destination": "session"}),
+            false,
+        ),
+        (
+            json!({"type": "addRules", "rules": rules, "behavior": "deny", "destination": "session"}),
+            false,
+        ),
+        (json!({"type": "setMode", "mode": "dontAsk", "destination": "session"}), false),
+        (json!({"type": "setMode", "mode": "acceptEdits", "destination": "session"}), false),
+        (json!({"type": "setMode", "mode": "bypassPermissions", "destination": "session"}), true),
+    ] {
+        let home = Home::new();
+        let mut host = with_hook(
+            &home,
+            &format!("- {{{call}}}\n- {{{call}}}\n- Done."),
+            &[],
+            "PermissionRequest",
+        );
+        let decision = json!({"behavior": "allow", "updatedPermissions": [update]});
+        let output = json!({"hookSpecificOutput":
+            {"hookEventName": "PermissionRequest", "decision": decision}});
+        answer_hook(&mut host, &output);
+        if asked {
+            answer_hook(&mut host, &output);
+        }
+        let lines = host.until("result");
+        assert!(!kinds(&lines).contains(&"control_request".to_owned()), "{update}");
+        assert!(home.path("project/made").exists(), "{update}: the first call ran");
+        let denied = update["behavior"] == "deny" || update["mode"] == "dontAsk";
+        let denials = lines.last().unwrap()["permission_denials"].as_array().unwrap().len();
+        assert_eq!(denials, usize::from(denied), "{update}");
+        let modes = lines.iter().filter_map(|line| line["permissionMode"].as_str());
+        let modes: Vec<_> = modes.filter(|mode| *mode != "default").collect();
+        let expected = update["mode"].as_str().filter(|mode| *mode != "bypassPermissions");
+        assert_eq!(modes, Vec::from_iter(expected), "{update}");
+        host.finish();
+    }
+}
+
+#[test]
 fn sdk_08_a_hook_decides_before_the_host_is_asked() {
     let home = Home::new();
     let args = ["--permission-prompt-tool", "stdio"];
@@ -472,4 +517,65 @@ fn cli_03_a_failure_names_the_session_that_it_ends() {
     let output = home.command(&[&args[..], &[&session]].concat()).output().unwrap();
     let line: Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert_eq!((&line["session_id"], &line["is_error"]), (&json!(id), &json!(true)), "{line}");
+}
+
+/// The most bytes of a line that the Agent SDK for Python reads.
+const SDK_BUFFER: usize = 1 << 20;
+
+/// The content of a file that is longer than a line, because each character is escaped in JSON.
+fn long_content() -> String {
+    "\"".repeat(600_000)
+}
+
+#[test]
+fn sdk_08_a_call_that_is_too_long_for_a_line_is_denied_and_the_session_goes_on() {
+    let content = long_content();
+    let script = format!(
+        "- {{tools: [{{tool: Write, input: {{file_path: long.txt, content: '{content}'}}}}]}}\n- Done."
+    );
+    for (event, args) in
+        [(None, &["--permission-prompt-tool", "stdio"][..]), (Some("PreToolUse"), &BYPASS)]
+    {
+        let home = Home::new();
+        // The call fits into the window of this model.
+        let args = [args, &["--model", "claude-opus-5-5"]].concat();
+        let mut host = Host::start(&home, &script, &args);
+        if let Some(event) = event {
+            let hooks = json!({event: [{"hookCallbackIds": ["h-1"]}]});
+            host.request(&json!({"subtype": "initialize", "hooks": hooks}));
+        }
+        host.say("go");
+        let lines = host.until("result");
+        let longest = lines.iter().map(|line| line.to_string().len()).max().unwrap();
+        assert!(longest < SDK_BUFFER, "{longest}");
+        assert!(!kinds(&lines).contains(&"control_request".to_owned()), "{event:?}");
+        let called = lines.iter().find(|line| line["type"] == "user").unwrap().to_string();
+        assert!(called.contains("make the arguments of the call shorter"), "{called}");
+        let result = lines.last().unwrap();
+        assert_eq!((&result["result"], &result["is_error"]), (&json!("Done."), &json!(false)));
+        assert_eq!(result["permission_denials"].as_array().unwrap().len(), 1);
+        assert!(!home.path("project/long.txt").exists(), "{event:?}");
+        assert_eq!(host.finish().1, Some(0));
+    }
+}
+
+#[test]
+fn sdk_08_a_hook_that_decides_nothing_about_a_call_receives_a_shorter_one() {
+    let content = long_content();
+    let script = format!(
+        "- {{tools: [{{tool: Write, input: {{file_path: long.txt, content: '{content}'}}}}]}}\n- Done."
+    );
+    let home = Home::new();
+    let mut host = Host::start(&home, &script, &BYPASS);
+    let hooks = json!({"PostToolUse": [{"hookCallbackIds": ["h-1"]}]});
+    host.request(&json!({"subtype": "initialize", "hooks": hooks}));
+    host.say("go");
+    let request = host.until("control_request").pop().unwrap();
+    assert!(request.to_string().len() < SDK_BUFFER);
+    let shown = request["request"]["input"]["tool_input"]["content"].as_str().unwrap();
+    assert!(shown.starts_with("\"\"") && shown.ends_with("[the rest is too long for a line]"));
+    host.answer(&request, &json!({}));
+    host.until("result");
+    assert_eq!(std::fs::read_to_string(home.path("project/long.txt")).unwrap(), content);
+    host.finish();
 }

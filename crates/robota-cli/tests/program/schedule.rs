@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::Command;
 
-use crate::home::{Home, stderr, stdout};
+use crate::home::{Home, files_with, stderr, stdout};
 
 const KEY: &str = "sk-test-0123456789abcdef";
 
@@ -67,6 +67,26 @@ async fn kode_08_schedules_are_added_listed_paused_and_removed() {
     assert!(!resumed.contains("paused"), "{resumed}");
     let removed = run(&["schedule", "remove", "standup", "report"]).await;
     assert!(removed.contains("inbox") && !removed.contains("report"), "{removed}");
+}
+
+#[tokio::test]
+async fn kode_08_a_list_without_a_session_that_cannot_be_read_is_a_failure() {
+    let (home, mock) = session(Scenario::reply("Hi.").then("Hi again.")).await;
+    let origin = mock.origin();
+    let run = |args: &'static [&'static str]| robota(&home, &origin, args);
+    run(&["schedule", "add", "standup", "Summarise.", "--id", "report", "--daily", "09:00"]).await;
+    run(&["-p", "This one is damaged."]).await;
+    let damaged = files_with("This one is damaged.", &home.path("project/.robota"));
+    let journal = damaged.iter().find(|file| file.extension().is_some()).unwrap();
+    let text = std::fs::read_to_string(journal).unwrap();
+    std::fs::write(journal, text.replace("This one is damaged.", "This one is changed.")).unwrap();
+    for args in [&["schedule", "list"][..], &["schedule", "list", "--json"]] {
+        let output = home.robota(args, &[]).await;
+        let (out, errors) = (stdout(&output), stderr(&output));
+        assert!(out.contains("report"), "the others are listed: {out}");
+        assert_eq!(output.status.code(), Some(1), "{errors}");
+        assert!(!errors.is_empty());
+    }
 }
 
 #[tokio::test]

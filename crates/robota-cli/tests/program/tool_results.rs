@@ -164,23 +164,121 @@ fn sdk_08_rules_are_saved_where_the_host_says() {
     }
 }
 
+/// Returns an update with one rule about commands.
+fn rule_update(kind: &str, behavior: &str, rule: &str, destination: &str) -> Value {
+    let rules = json!([{"toolName": "Bash", "ruleContent": rule}]);
+    json!({"type": kind, "rules": rules, "behavior": behavior, "destination": destination})
+}
+
 #[test]
-fn sdk_08_nothing_wider_than_the_suggestion_is_kept() {
-    for updates in [
-        json!([{"type": "addRules", "rules": [{"toolName": "Bash"}], "behavior": "allow",
-            "destination": "userSettings"}]),
-        json!([{"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "touch *"}],
-            "behavior": "allow", "destination": "session"}]),
-        json!([{"type": "addDirectories", "directories": ["/"], "destination": "userSettings"}]),
-        json!([{"type": "setMode", "mode": "bypassPermissions", "destination": "session"}]),
-        json!([{"type": "removeRules", "rules": [{"toolName": "Bash"}], "behavior": "deny",
-            "destination": "userSettings"}]),
-        json!([{"type": "unknown"}]),
+fn sdk_08_each_change_of_an_approval_has_its_own_destination() {
+    let home = Home::new();
+    let updates = json!([
+        rule_update("addRules", "allow", "touch *", "session"),
+        rule_update("addRules", "allow", "make test", "userSettings"),
+        rule_update("addRules", "ask", "git push *", "projectSettings"),
+    ]);
+    assert_eq!(second_call_is_asked(&home, TOUCH, &updates), (false, 0), "wider than suggested");
+    let read = |file: &str| std::fs::read_to_string(home.path(file)).unwrap_or_default();
+    let saved: Value = serde_json::from_str(&read("home/.robota/settings.json")).unwrap();
+    assert_eq!(saved, json!({"permissions": {"allow": ["Bash(make test)"]}}));
+    let saved: Value = serde_json::from_str(&read("project/.robota/settings.json")).unwrap();
+    assert_eq!(saved, json!({"permissions": {"ask": ["Bash(git push *)"]}}));
+    assert_eq!(read("project/.robota/settings.local.json"), "", "the session's rule is not saved");
+}
+
+#[test]
+fn sdk_08_an_approval_does_not_widen_what_the_start_and_the_rules_allow() {
+    let forbid = json!({"permissions": {"ask": ["Bash(touch made)"]}});
+    for (updates, denied) in [
+        (json!([{"type": "setMode", "mode": "bypassPermissions", "destination": "session"}]), 0),
+        (json!([{"type": "unknown"}]), 0),
+        (json!([rule_update("addRules", "allow", "touch\nmade", "session")]), 0),
+        // Rules that ask are stronger than those that allow.
+        (json!([rule_update("addRules", "allow", "touch *", "session")]), 0),
+        // The file of the user is not that of the project.
+        (json!([rule_update("removeRules", "ask", "touch made", "projectSettings")]), 0),
+        (json!([rule_update("removeRules", "ask", "touch made", "session")]), 0),
     ] {
         let home = Home::new();
-        assert_eq!(second_call_is_asked(&home, TOUCH, &updates), (true, 0), "{updates}");
-        assert!(!home.path("home/.robota/settings.json").exists(), "{updates}");
+        home.write("home/.robota/settings.json", &forbid);
+        assert_eq!(second_call_is_asked(&home, TOUCH, &updates), (true, denied), "{updates}");
+        let saved = std::fs::read_to_string(home.path("home/.robota/settings.json")).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&saved).unwrap(), forbid, "{updates}");
+        assert!(!home.path("project/.robota/settings.json").exists(), "{updates}");
     }
+}
+
+#[test]
+fn sdk_08_rules_are_replaced_and_lifted_where_they_were_written() {
+    // An allow rule is not used while a rule of the user asks; the approval removes that rule.
+    for (update, left) in [
+        (rule_update("removeRules", "ask", "touch made", "userSettings"), json!(["Bash(curl *)"])),
+        (rule_update("replaceRules", "ask", "wget *", "userSettings"), json!(["Bash(wget *)"])),
+    ] {
+        let home = Home::new();
+        let ask = json!(["Bash(touch made)", "Bash(curl *)"]);
+        let settings = json!({"permissions": {"allow": ["Bash(touch *)"], "ask": ask}});
+        home.write("home/.robota/settings.json", settings);
+        assert_eq!(second_call_is_asked(&home, TOUCH, &json!([update])), (false, 0), "{update}");
+        let saved = std::fs::read_to_string(home.path("home/.robota/settings.json")).unwrap();
+        let saved: Value = serde_json::from_str(&saved).unwrap();
+        assert_eq!(saved["permissions"]["ask"], left, "{update}");
+        assert_eq!(saved["permissions"]["allow"], json!(["Bash(touch *)"]), "{update}");
+    }
+}
+
+#[test]
+fn sdk_08_folders_are_added_and_removed_with_an_approval() {
+    let home = Home::new();
+    home.write("shared/file.txt", "x\n");
+    let folder = home.path("shared");
+    let call = format!(
+        "tools: [{{tool: Read, input: {{file_path: {}}}}}]",
+        folder.join("file.txt").display()
+    );
+    let update = |kind: &str, destination: &str| json!([{"type": kind, "directories": [folder], "destination": destination}]);
+    let add = update("addDirectories", "session");
+    assert_eq!(second_call_is_asked(&home, &call, &add), (false, 0), "the folder is in use");
+    let local = home.path("project/.robota/settings.local.json");
+    assert!(!local.exists(), "until the session ends");
+    let save = update("addDirectories", "localSettings");
+    assert_eq!(second_call_is_asked(&home, &call, &save), (false, 0));
+    let saved: Value = serde_json::from_str(&std::fs::read_to_string(&local).unwrap()).unwrap();
+    assert_eq!(saved, json!({"permissions": {"additionalDirectories": [folder]}}));
+    let remove = update("removeDirectories", "localSettings");
+    assert_eq!(second_call_is_asked(&home, TOUCH, &remove), (true, 0));
+    let saved: Value = serde_json::from_str(&std::fs::read_to_string(&local).unwrap()).unwrap();
+    assert_eq!(saved["permissions"]["additionalDirectories"], json!([]), "{saved}");
+}
+
+#[test]
+fn sdk_08_a_mode_is_saved_where_the_host_says() {
+    let home = Home::new();
+    let write = "tools: [{tool: Write, input: {file_path: new.txt, content: x}}, {tool: Read, input: {file_path: new.txt}}]";
+    let mode = json!([{"type": "setMode", "mode": "acceptEdits", "destination": "localSettings"}]);
+    assert_eq!(second_call_is_asked(&home, write, &mode), (false, 0));
+    let saved = std::fs::read_to_string(home.path("project/.robota/settings.local.json")).unwrap();
+    let saved: Value = serde_json::from_str(&saved).unwrap();
+    assert_eq!(saved, json!({"permissions": {"defaultMode": "acceptEdits"}}));
+}
+
+#[test]
+fn sdk_08_other_arguments_and_rules_come_with_one_approval() {
+    let home = Home::new();
+    let mut host = Host::start(&home, &format!("- {TOUCH}\n- {TOUCH}\n- Done."), &ASKS);
+    host.say("go");
+    let request = host.until("control_request").pop().unwrap();
+    let updates = json!([rule_update("addRules", "allow", "touch made", "session")]);
+    host.answer(
+        &request,
+        &json!({"behavior": "allow", "updatedInput": {"command": "touch instead"},
+            "updatedPermissions": updates}),
+    );
+    let turn = host.until("result");
+    assert!(!kinds(&turn).contains(&"control_request".to_owned()), "{turn:?}");
+    assert!(home.path("project/instead").exists() && home.path("project/made").exists());
+    host.finish();
 }
 
 #[test]

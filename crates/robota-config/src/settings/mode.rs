@@ -26,7 +26,7 @@ pub(super) struct Resolved {
 }
 
 /// Returns the key of the mode.
-pub(super) fn key() -> KeyPath {
+pub(crate) fn key() -> KeyPath {
     KeyPath(vec!["permissions".to_owned(), "defaultMode".to_owned()])
 }
 

@@ -69,10 +69,12 @@ fn redact_permission(redactor: &Redactor, answer: &mut Answer) {
         Answer::Allow { note } | Answer::Remember { note, .. } | Answer::Deny { note } => {
             clean_optional(redactor, note);
         }
-        Answer::AllowChanged { input, note } => {
+        // Rules and folders are the user's own, and are not part of the journal in this form.
+        Answer::AllowChanged { input, note } | Answer::Update { input: Some(input), note, .. } => {
             redactor.value(input);
             clean_optional(redactor, note);
         }
+        Answer::Update { input: None, note, .. } => clean_optional(redactor, note),
         Answer::DenyAndStop { reason } | Answer::Unanswered { reason } => redactor.clean(reason),
         Answer::ByHook { answer } => redact_permission(redactor, answer),
     }

@@ -259,6 +259,7 @@ impl Hooks for CombinedHooks {
             all.stop = all.stop.or(report.stop);
             all.worktree_path = all.worktree_path.or(report.worktree_path);
             all.session_title = all.session_title.or(report.session_title);
+            all.initial_user_message = all.initial_user_message.or(report.initial_user_message);
             if is_allow(report.permission.as_ref()) {
                 all.updated_permissions.extend(report.updated_permissions);
             }

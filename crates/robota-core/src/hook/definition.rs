@@ -21,6 +21,15 @@ pub struct HookGroup {
     pub hooks: Vec<HookDefinition>,
 }
 
+/// How long hooks may run that do not say it themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HookTimes {
+    /// At all events; none is the time of the kind.
+    pub default: Option<Duration>,
+    /// At the end of the session, which waits for them; none is 1.5 seconds.
+    pub session_end: Option<Duration>,
+}
+
 /// Describes one hook as the settings define it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HookDefinition {
@@ -165,26 +174,27 @@ impl HookDefinition {
     /// Returns how long the hook may run at an event: its own timeout, else that of its kind.
     #[must_use]
     pub fn timeout_at(&self, event: HookEvent) -> Duration {
-        self.timeout_or(None, event)
+        self.timeout_or(&HookTimes::default(), event)
     }
 
-    /// Returns how long the hook may run at an event. A hook without a timeout has `default`, else
-    /// that of its kind.
+    /// Returns how long the hook may run at an event. A hook without a timeout has the one of `times`,
+    /// else that of its kind.
     #[must_use]
-    pub fn timeout_or(&self, default: Option<Duration>, event: HookEvent) -> Duration {
+    pub fn timeout_or(&self, times: &HookTimes, event: HookEvent) -> Duration {
         let of_kind = match self.runs_as() {
             Some(HookKind::Command | HookKind::Http) | None => COMMAND_TIMEOUT,
             Some(HookKind::Prompt) => PROMPT_TIMEOUT,
             Some(HookKind::Agent) => AGENT_TIMEOUT,
         };
-        let default = default.unwrap_or(of_kind);
+        let default = times.default.unwrap_or(of_kind);
+        let at_end = times.session_end.unwrap_or(SESSION_END_TIMEOUT);
         match event {
             HookEvent::UserPromptSubmit => {
                 self.timeout().unwrap_or_else(|| default.min(PROMPT_SUBMIT_TIMEOUT))
             }
             HookEvent::SessionEnd => self.timeout().map_or_else(
-                || default.min(SESSION_END_TIMEOUT),
-                |own| own.min(MAX_SESSION_END_TIMEOUT),
+                || default.min(at_end),
+                |own| own.min(MAX_SESSION_END_TIMEOUT.max(at_end)),
             ),
             _ => self.timeout().unwrap_or(default),
         }

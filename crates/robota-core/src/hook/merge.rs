@@ -21,6 +21,7 @@ impl HookOutput {
             all.block = all.block.or(output.block);
             all.worktree_path = all.worktree_path.or(output.worktree_path);
             all.session_title = all.session_title.or(output.session_title);
+            all.initial_user_message = all.initial_user_message.or(output.initial_user_message);
             // A hook that leaves the call to others does not widen what they allow.
             if is_allow(output.permission.as_ref()) {
                 all.updated_permissions.extend(output.updated_permissions);

@@ -14,7 +14,8 @@ mod wire;
 
 use serde_json::{Map, Value};
 
-use super::{HookDefinition, HookEnd, HookEvent, HookExit, HookNotice, suggestions};
+use super::{HookDefinition, HookEnd, HookEvent, HookExit, HookNotice};
+use crate::permission::PermissionUpdate;
 use wire::{Action, Decision, Permission, RequestDecision, Wire};
 
 /// The runner reads at most this many bytes of a hook's standard output; longer JSON is a failure.
@@ -40,9 +41,11 @@ pub struct HookOutput {
     /// A result that replaces the result of the call.
     pub updated_output: Option<Value>,
     /// Changes of the permissions that come with an allow.
-    pub updated_permissions: Vec<Value>,
+    pub updated_permissions: Vec<PermissionUpdate>,
     /// The name that the session gets.
     pub session_title: Option<String>,
+    /// What the user says before the first prompt.
+    pub initial_user_message: Option<String>,
     /// Text for the model.
     pub context: Option<String>,
     /// The path of the worktree that the hook created.
@@ -262,6 +265,10 @@ impl Reader {
             let title = specific.session_title.map(|title| title.trim().to_owned());
             self.output.session_title = title.filter(|it| !it.is_empty()).map(|it| truncated(&it));
         }
+        if event == HookEvent::SessionStart {
+            let message = specific.initial_user_message.filter(|text| !text.trim().is_empty());
+            self.output.initial_user_message = message.map(|text| truncated(&text));
+        }
         if event.is_elicitation() {
             self.output.elicitation = specific.action.map(|action| match action {
                 Action::Accept => HookElicitation::Accept(specific.content.unwrap_or_default()),
@@ -273,17 +280,12 @@ impl Reader {
         self.output.context = context.map(|text| truncated(&text));
     }
 
-    /// Takes the rules that an answer allows with the call. Other changes are reported, not made.
+    /// Takes the changes of permissions that come with the call; those that cannot be read are reported.
     fn update_permissions(&mut self, updates: Vec<Value>) {
-        let (rules, others): (Vec<_>, Vec<_>) = updates.into_iter().partition(suggestions::allows);
-        self.output.updated_permissions = rules;
-        for update in others {
-            let kind = update["type"].as_str().unwrap_or_default();
-            let kind: String = kind.chars().take(40).collect();
-            self.warn(&format!(
-                "`{}` in `updatedPermissions` has no effect: only `addRules` with `allow` has",
-                kind.escape_debug()
-            ));
+        let (updates, problems) = PermissionUpdate::read_all(updates);
+        self.output.updated_permissions = updates;
+        for problem in problems {
+            self.warn(&problem);
         }
     }
 

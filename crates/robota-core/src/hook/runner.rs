@@ -13,11 +13,12 @@ use tokio::task::JoinSet;
 use super::{
     EventDecision, HookAnswer, HookCondition, HookContext, HookData, HookDefinition,
     HookElicitation, HookEnd, HookEvent, HookExecutor, HookExit, HookGroup, HookInput, HookKind,
-    HookNotice, HookObserver, HookOutput, HookPermission, HookPoint, HookReply, HookTranscript,
-    HookVerdict, Hooks, InvalidMatcher, Matcher, ObservedHook, suggestions,
+    HookNotice, HookObserver, HookOutput, HookPermission, HookPoint, HookReply, HookTimes,
+    HookTranscript, HookVerdict, Hooks, InvalidMatcher, Matcher, ObservedHook,
 };
 use crate::approve::Answer;
 use crate::paths::Paths;
+use crate::permission::PermissionUpdate;
 
 /// How long an executor may take to end a hook after its timeout. After that the runner stops
 /// waiting for it.
@@ -50,7 +51,7 @@ pub struct HookRunner {
     transcript: Option<Arc<dyn HookTranscript>>,
     paths: Option<Arc<dyn Paths>>,
     observer: Option<Arc<dyn HookObserver>>,
-    timeout: Option<Duration>,
+    times: HookTimes,
     show: Arc<Show>,
     on_title: Arc<dyn Fn(String) + Send + Sync>,
     problems: Vec<InvalidMatcher>,
@@ -166,10 +167,12 @@ pub struct EventReport {
     pub permission: Option<HookPermission>,
     /// The arguments that PermissionRequest hooks give the call.
     pub updated_input: Option<Map<String, Value>>,
-    /// The permission rules that PermissionRequest hooks allow together with the call.
-    pub updated_permissions: Vec<Value>,
+    /// The changes of permissions that PermissionRequest hooks make together with the call.
+    pub updated_permissions: Vec<PermissionUpdate>,
     /// The name that SessionStart hooks give the session.
     pub session_title: Option<String>,
+    /// What SessionStart hooks say for the user before the first prompt.
+    pub initial_user_message: Option<String>,
     /// What Elicitation and ElicitationResult hooks answer to the question, unless they block it.
     pub elicitation: Option<HookElicitation>,
     /// Warnings and messages that clients show to the user.
@@ -190,11 +193,8 @@ impl EventReport {
         let HookPermission { verdict: HookVerdict::Allow, reason: note } = self.permission? else {
             return None;
         };
-        Some(match (self.updated_input, suggestions::accepted(&self.updated_permissions)) {
-            (Some(input), _) => Answer::AllowChanged { input: Value::Object(input), note },
-            (None, Some((scope, rules))) => Answer::Remember { scope, rules, note },
-            (None, None) => Answer::Allow { note },
-        })
+        let input = self.updated_input.map(Value::Object);
+        Some(Answer::allow(input, self.updated_permissions, note))
     }
 }
 
@@ -210,7 +210,7 @@ impl HookRunner {
             transcript: None,
             paths: None,
             observer: None,
-            timeout: None,
+            times: HookTimes::default(),
             show: Arc::new(|_| {}),
             on_title: Arc::new(|_| {}),
             problems: Vec::new(),
@@ -343,7 +343,14 @@ impl HookRunner {
     /// ([`HookDefinition::timeout_at`]).
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
+        self.times.default = Some(timeout);
+        self
+    }
+
+    /// Sets how long hooks may run at the end of the session; none is the usual time.
+    #[must_use]
+    pub fn session_end_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.times.session_end = timeout;
         self
     }
 
@@ -420,6 +427,7 @@ impl HookRunner {
             updated_input: output.updated_input.take(),
             updated_permissions: std::mem::take(&mut output.updated_permissions),
             session_title: output.session_title.take(),
+            initial_user_message: output.initial_user_message.take(),
             elicitation: output.elicitation.take(),
             decision: output.into_event(event),
         }
@@ -501,7 +509,7 @@ impl HookRunner {
                     if let Some(text) = hook.status_message() {
                         (self.show)(HookNotice::status(event, text));
                     }
-                    let limit = hook.timeout_or(self.timeout, event);
+                    let limit = hook.timeout_or(&self.times, event);
                     let task = execute(executor, hook.clone(), payload.clone(), limit);
                     if hook.is_detached() {
                         // A detached hook cannot decide anything; its exit is reported as a notice.

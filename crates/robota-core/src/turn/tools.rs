@@ -136,6 +136,7 @@ impl Turn {
                     rules: judgement.rules.clone(),
                     metadata,
                     agent: None,
+                    task: None,
                 }));
                 self.calls[at].stage = Stage::Asking(judgement);
             }
@@ -368,7 +369,12 @@ impl Turn {
             Answer::Remember { scope, rules, note } => {
                 self.approve(at, (by, class), note, (scope, rules), out);
             }
-            Answer::AllowChanged { input, note } => {
+            // Changes of permissions are for the session, which has made them.
+            Answer::Update { input: None, note, updates: _ } => {
+                self.approve(at, (by, class), note, (Scope::Once, Vec::new()), out);
+            }
+            Answer::AllowChanged { input, note }
+            | Answer::Update { input: Some(input), note, updates: _ } => {
                 let call = &mut self.calls[at];
                 call.input = Some(input);
                 let note = note.unwrap_or_else(|| "approved with changes".to_owned());

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use robota_core::approve::{Answer, Approver, Question, Scope};
+use robota_core::approve::{Answer, Approver, Question};
 use robota_core::ids::{SessionId, TaskId};
+use robota_core::permission::{PermissionUpdate, RuleUpdate, UpdateDestination, Verdict};
 use robota_exec::OsPaths;
 use robota_session::Approvals;
 use serde::{Deserialize, Serialize};
@@ -78,6 +79,7 @@ impl Approver for AgentApprover {
         };
         // A definition can run several times at once; the task says which of them asks.
         question.agent = Some(format!("{} ({})", self.agent, self.task));
+        question.task = Some(self.task.clone());
         // Users and hooks of the parent would take a relative path for one in the folder of the parent.
         if let Some(folder) = &self.folder {
             question.call.make_paths_absolute(folder, Some(&OsPaths));
@@ -89,9 +91,15 @@ impl Approver for AgentApprover {
         let (answer, by_hook) = permissions.ask(question).await.without_hook();
         let answer = match answer {
             // The parent has saved the rules; the agent has them until it ends.
-            Answer::Remember { scope: Scope::Always, rules, note } => {
-                Answer::Remember { scope: Scope::Session, rules, note }
-            }
+            Answer::Remember { scope: _, rules, note } => Answer::Update {
+                updates: vec![PermissionUpdate::AddRules(RuleUpdate {
+                    rules,
+                    behavior: Verdict::Allow,
+                    destination: UpdateDestination::Session,
+                })],
+                input: None,
+                note,
+            },
             answer => answer,
         };
         if by_hook { answer.by_hook() } else { answer }

@@ -9,7 +9,7 @@ use robota_core::event::{Envelope, Event};
 use robota_core::gate::{Gate, Judgement};
 use robota_core::ids::CallId;
 use robota_core::message::ToolUse;
-use robota_core::permission::{Mode, Verdict};
+use robota_core::permission::{Mode, PermissionUpdate, Verdict};
 use robota_core::tool::ToolSpec;
 use robota_core::usage::Usage;
 use robota_runtime::TaskManager;
@@ -172,6 +172,10 @@ impl Gate for EstimatingGate {
 
     fn restrict(&self, verdict: Verdict, rules: &[String]) -> Result<(), String> {
         self.inner.restrict(verdict, rules)
+    }
+
+    fn update(&self, update: &PermissionUpdate, file: Option<&str>) -> Result<(), String> {
+        self.inner.update(update, file)
     }
 
     fn add_turn_rules(&self, allow: &[String], deny: &[String]) -> Vec<String> {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use robota_config::SettingsFile;
 use robota_config::model::CompactThreshold;
+use robota_core::approve::RuleSink;
 use robota_core::driver::SessionConfig;
 use robota_core::gate::Gate;
 use robota_core::hook::{HookEvent, Hooks};
@@ -29,6 +30,7 @@ use robota_tools::{
 use super::builder::{InteractiveSessionBuilder, Selection};
 use super::loaded::report_nested;
 use super::mode_questions::ModeQuestions;
+use super::session_rules::SessionRules;
 use super::{InteractiveSession, LoadedContext, OpenSessions, Shared, main_agent};
 use crate::agents::{AgentCatalogue, AgentParts, AnswerAgents, EstimatingGate, ToolLimits};
 use crate::budget::{Budget, BudgetGuard};
@@ -288,7 +290,8 @@ impl InteractiveSessionBuilder {
         let runs_schedules = self.background.schedules;
         let open = self.open.clone();
         let name = self.name.take();
-        let (hints, rule_sink) = (self.hints.take(), self.rule_sink.take());
+        let hints = self.hints.take();
+        let rules = SessionRules { sink: self.rule_sink.take(), open: open.clone() };
         let loaded = LoadedContext {
             parts: context.parts.clone(),
             read: context.counts,
@@ -322,7 +325,7 @@ impl InteractiveSessionBuilder {
             .session_hooks(move |session| {
                 Arc::new(TaskNotices(managers.of_new(session))) as Arc<dyn Hooks>
             });
-        builder = rule_sink.into_iter().fold(builder, SessionBuilder::rule_sink);
+        builder = builder.rule_sink(Arc::new(rules) as Arc<dyn RuleSink>);
         if let Some(mcp) = &mcp {
             builder = builder.tool_source(mcp.source());
         }

@@ -153,10 +153,13 @@ async fn ask(
         rules: judged.rules,
         metadata: Map::new(),
         agent: None,
+        task: None,
     };
     match session.permissions().ask(question).await.without_hook().0 {
-        Answer::Allow { .. } | Answer::Remember { .. } => Ok(()),
-        Answer::AllowChanged { input, .. } => {
+        Answer::Allow { .. } | Answer::Remember { .. } | Answer::Update { input: None, .. } => {
+            Ok(())
+        }
+        Answer::AllowChanged { input, .. } | Answer::Update { input: Some(input), .. } => {
             call.input = ToolInput::Json(input);
             judge(session, call, tool).await.map(drop)
         }

@@ -21,7 +21,7 @@ struct SlowSink {
 
 #[async_trait::async_trait]
 impl RuleSink for SlowSink {
-    async fn save(&self, _rules: &[String]) -> Result<(), ErrorData> {
+    async fn save(&self, _update: &PermissionUpdate) -> Result<(), ErrorData> {
         self.saving.notify_one();
         self.release.notified().await;
         Ok(())
@@ -57,6 +57,7 @@ fn question() -> Question {
         rules: vec!["act(*)".to_owned()],
         metadata: serde_json::Map::new(),
         agent: None,
+        task: None,
     }
 }
 
@@ -82,6 +83,7 @@ async fn sess_04_who_takes_a_question_first_decides_it() {
     };
     let sink = Arc::new(SlowSink::default());
     let queue = Arc::new(ApprovalQueue::new(
+        "s".into(),
         Approvals::Handler(handler),
         no_hooks(),
         Arc::new(RememberingGate),

@@ -189,3 +189,76 @@ async fn paths_are_not_resolved_on_a_thread_of_the_runtime() {
     // The runtime of this test has one thread: this one.
     assert!(!threads.contains(&std::thread::current().id()));
 }
+
+fn update(kind: &str, behavior: &str, rule: &str, destination: &str) -> PermissionUpdate {
+    let rules = json!([{"toolName": "Bash", "ruleContent": rule}]);
+    let update =
+        json!({"type": kind, "rules": rules, "behavior": behavior, "destination": destination});
+    serde_json::from_value(update).unwrap()
+}
+
+/// Returns the verdict about a command.
+async fn verdict(gate: &PolicyGate, command: &str) -> Verdict {
+    let input = robota_core::message::ToolInput::Json(json!({"command": command}));
+    let call = ToolUse::new("c".into(), "id", "Bash", input);
+    let tool = fn_tool("Bash", Class::Execute, |_| async { ToolOutcome::ok("") });
+    gate.judge(&call, robota_core::tool::Tool::spec(&tool)).await.verdict
+}
+
+#[tokio::test]
+async fn sdk_08_a_change_of_rules_concerns_its_list_and_destination_only() {
+    let file = RuleSource::file("/home/ada/settings.json:3", "/home/ada/app");
+    let other = RuleSource::file("/home/ada/settings.json.local", "/home/ada/app");
+    let spec = PolicySpec::new(Workspace::new("/home/ada/app", "/home/ada"))
+        .rules(List::Deny, file, ["Bash(git push)", "Bash(git fetch)"])
+        .rules(List::Deny, other, ["Bash(git pull)"]);
+    let (policy, _) = Policy::new(&spec, &LexicalPaths);
+    let gate = PolicyGate::new(policy, Arc::new(LexicalPaths));
+    let file = Some("/home/ada/settings.json");
+    gate.update(&update("addRules", "allow", "git *", "session"), None).unwrap();
+    for command in ["git push", "git fetch", "git pull"] {
+        assert_eq!(verdict(&gate, command).await, Verdict::Deny, "{command}");
+    }
+    gate.update(&update("removeRules", "deny", "git push", "userSettings"), file).unwrap();
+    assert_eq!(verdict(&gate, "git push").await, Verdict::Allow);
+    assert_eq!(verdict(&gate, "git fetch").await, Verdict::Deny);
+    gate.update(&update("replaceRules", "deny", "git tag *", "userSettings"), file).unwrap();
+    assert_eq!(verdict(&gate, "git fetch").await, Verdict::Allow);
+    assert_eq!(verdict(&gate, "git tag v1").await, Verdict::Deny);
+    assert_eq!(verdict(&gate, "git pull").await, Verdict::Deny, "another file");
+    // The rule of the session is not that of the file.
+    gate.update(&update("removeRules", "allow", "git *", "userSettings"), file).unwrap();
+    assert_eq!(verdict(&gate, "git fetch").await, Verdict::Allow);
+    gate.update(&update("replaceRules", "allow", "make *", "session"), None).unwrap();
+    assert_eq!(verdict(&gate, "git fetch").await, Verdict::Ask);
+    assert_eq!(gate.remembered(), ["Bash(make *)"]);
+    gate.update(&update("addRules", "allow", "make\nall", "session"), None).unwrap_err();
+    assert_eq!(gate.remembered(), ["Bash(make *)"], "an invalid rule changes nothing");
+    // Rules that forbid stay when the user revokes approvals, and in forks.
+    gate.forget();
+    assert_eq!(verdict(&gate, "make all").await, Verdict::Ask);
+    assert_eq!(verdict(&gate, "git tag v1").await, Verdict::Deny);
+}
+
+#[tokio::test]
+async fn sdk_08_folders_of_a_change_belong_to_the_workspace() {
+    let gate = gate(Mode::Default, &[], &["Read(secret.txt)"]);
+    let read = fn_tool("Read", Class::Inspect, |_| async { ToolOutcome::ok("") });
+    let verdict = async |path: &str| {
+        let input = robota_core::message::ToolInput::Json(json!({"file_path": path}));
+        let call = ToolUse::new("c".into(), "id", "Read", input);
+        gate.judge(&call, robota_core::tool::Tool::spec(&read)).await.verdict
+    };
+    let change = |kind: &str| {
+        let update = json!({"type": kind, "directories": ["../lib"], "destination": "session"});
+        gate.update(&serde_json::from_value(update).unwrap(), None).unwrap();
+    };
+    assert_eq!(verdict("/home/ada/lib/a.rs").await, Verdict::Ask);
+    change("addDirectories");
+    assert_eq!(verdict("/home/ada/lib/a.rs").await, Verdict::Allow);
+    assert_eq!(verdict("/home/ada/lib/secret.txt").await, Verdict::Deny, "rules apply there, too");
+    gate.set_mode(Mode::AcceptEdits);
+    assert_eq!(verdict("/home/ada/lib/a.rs").await, Verdict::Allow);
+    change("removeDirectories");
+    assert_eq!(verdict("/home/ada/lib/a.rs").await, Verdict::Ask);
+}

@@ -24,6 +24,13 @@ impl Permissions {
         self.0.shared.turn_setup().setup.mode
     }
 
+    /// Returns the mode from which plan mode was entered; none in other modes, and if the session began in
+    /// plan mode.
+    #[must_use]
+    pub fn mode_before_plan(&self) -> Option<Mode> {
+        self.0.shared.turn_setup().setup.before_plan
+    }
+
     /// Sets the permission mode, from the next call on.
     ///
     /// # Errors
@@ -31,6 +38,11 @@ impl Permissions {
     pub async fn set_mode(&self, mode: Mode) -> Result<(), SessionError> {
         self.0.append(vec![ModeChanged { mode }.into()]).await?;
         let setup = &mut self.0.shared.turn_setup_mut().setup;
+        setup.before_plan = match (mode, setup.mode) {
+            (Mode::Plan, Mode::Plan) => setup.before_plan,
+            (Mode::Plan, before) => Some(before),
+            _ => None,
+        };
         setup.mode = mode;
         setup.base.gate.set_mode(mode);
         Ok(())

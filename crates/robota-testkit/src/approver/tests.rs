@@ -14,6 +14,7 @@ fn question(tool: &str) -> Question {
         rules: Vec::new(),
         metadata: serde_json::Map::new(),
         agent: None,
+        task: None,
     }
 }
 

@@ -22,6 +22,10 @@ pub(super) fn input(mut input: Value) -> Value {
         input["tool_response"] = output["response"].take();
         input["tool_output"] = output["text"].take();
     }
+    // A hook that decides about a call must see all of its arguments: a longer request is refused.
+    if !matches!(input["hook_event_name"].as_str(), Some("PreToolUse" | "PermissionRequest")) {
+        line_room::fit_texts(&mut input);
+    }
     input
 }
 

@@ -1,14 +1,15 @@
+use robota_core::permission::PermissionUpdate;
 use serde_json::json;
 
 use super::*;
-use crate::headless::permission_updates;
 
 #[test]
 fn rules_survive_the_way_to_the_host_and_back() {
     for rule in ["Bash(git log *)", "Bash(echo (a))", "Edit", "Read(//etc/**)"] {
-        let value = serde_json::to_value(rule_value(rule)).unwrap();
-        let back: permission_updates::RuleInput = serde_json::from_value(value).unwrap();
-        assert_eq!(back.text(), rule);
+        let update = json!({"type": "addRules", "rules": [rule_value(rule)], "behavior": "allow",
+            "destination": "session"});
+        let back: PermissionUpdate = serde_json::from_value(update).unwrap();
+        assert_eq!(back.allowed_rules(), [rule]);
     }
 }
 

@@ -4,7 +4,8 @@ use robota_core::event::{Envelope, Event};
 use robota_core::ids::TaskId;
 use robota_core::message::{Message, MessageState};
 use robota_stream_json::{
-    AssistantLine, AssistantMessage, Block, TokenUsage, UserContent, UserLine, UserMessage,
+    AssistantLine, AssistantMessage, Block, LineAgent, TokenUsage, UserContent, UserLine,
+    UserMessage,
 };
 
 use super::Projection;
@@ -15,9 +16,22 @@ use crate::headless::writer::block_line_id;
 
 /// The call of an agent, and the model that answers.
 struct Agent {
+    task: TaskId,
     tool_use_id: String,
+    name: Option<String>,
+    label: String,
     model: String,
     usage: TokenUsage,
+}
+
+impl Agent {
+    fn of_line(&self) -> LineAgent<'_> {
+        LineAgent {
+            agent_id: Some(self.task.as_str()),
+            subagent_type: self.name.as_deref(),
+            task_description: Some(&self.label),
+        }
+    }
 }
 
 impl Projection {
@@ -34,7 +48,14 @@ impl Projection {
         }
         // An agent that a command of the user started belongs to no call.
         let Some(tool_use_id) = shown.tool_use_id.clone() else { return };
-        let agent = Agent { tool_use_id, model: shown.model.clone(), usage: shown.usage };
+        let agent = Agent {
+            task: task.clone(),
+            tool_use_id,
+            name: shown.agent.clone(),
+            label: shown.label.clone(),
+            model: shown.model.clone(),
+            usage: shown.usage,
+        };
         match &envelope.event {
             Event::UserMessage(data) if self.shown.agent_text => {
                 let text = data.message.text();
@@ -70,11 +91,12 @@ impl Projection {
                     usage: agent.usage,
                 },
                 parent_tool_use_id: Some(&agent.tool_use_id),
+                agent: agent.of_line(),
                 error: None,
                 aborted: message.state() != MessageState::Complete,
                 session_id: self.writer.session(),
                 uuid: line.as_str(),
-                request_id: "",
+                request_id: None,
                 user_message_uuid: None,
                 user_message_uuids: &[],
                 timestamp: envelope.ts.to_string(),
@@ -88,6 +110,7 @@ impl Projection {
         self.writer.print(&UserLine {
             message: UserMessage { role: Default::default(), content },
             parent_tool_use_id: Some(&agent.tool_use_id),
+            agent: agent.of_line(),
             ..self.user_line(UserContent::Blocks(Vec::new()), id.as_str(), envelope)
         });
     }

@@ -90,6 +90,7 @@ impl Projection {
                 subtype: Default::default(),
                 tool_name: &call.tool_use.name,
                 tool_use_id: call.tool_use.public_id(),
+                decision_reason_type: Some(source),
                 message: &data.reason,
                 session_id: self.writer.session(),
                 uuid: self.writer.id().as_str(),

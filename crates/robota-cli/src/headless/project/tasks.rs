@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use robota_core::ids::TaskId;
-use robota_core::task::{TaskChange, TaskKind, TaskState, TaskStatus};
+use robota_core::task::{TaskChange, TaskKind, TaskMode, TaskState, TaskStatus};
 use robota_sdk::TaskEvent;
 use robota_stream_json::{
-    TaskEndText, TaskLineUsage, TaskNotificationLine, TaskProgressLine, TaskStartedLine, TaskType,
+    BackgroundTask, BackgroundTasksChangedLine, TaskEndText, TaskLineUsage, TaskNotificationLine,
+    TaskPatch, TaskProgressLine, TaskStartedLine, TaskStatusText, TaskType, TaskUpdatedLine,
     TokenUsage,
 };
 
@@ -16,12 +17,20 @@ use crate::output;
 
 /// What is known of tasks that have not ended.
 #[derive(Debug, Default)]
-pub(super) struct ShownTasks(pub(super) HashMap<TaskId, ShownTask>);
+pub(super) struct ShownTasks(
+    pub(super) HashMap<TaskId, ShownTask>,
+    /// Those that run in the background, oldest first.
+    Vec<TaskState>,
+);
 
 #[derive(Debug, Default)]
 pub(super) struct ShownTask {
     /// The call that started it.
     pub(super) tool_use_id: Option<String>,
+    /// The name of an agent.
+    pub(super) agent: Option<String>,
+    /// What it does.
+    pub(super) label: String,
     tool_uses: u64,
     /// The tokens of an agent's answers so far.
     pub(super) tokens: u64,
@@ -43,19 +52,66 @@ impl Projection {
             TaskChange::Spawned(_) => {
                 let call = state.call.as_ref().and_then(|call| self.calls.get(call));
                 let tool_use_id = call.map(|call| call.tool_use.public_id().to_owned());
-                let shown = ShownTask { tool_use_id, ..ShownTask::default() };
+                let (agent, label) = (state.agent.clone(), state.label.clone());
+                let shown = ShownTask { tool_use_id, agent, label, ..ShownTask::default() };
                 self.tasks.0.insert(state.task.clone(), shown);
             }
-            TaskChange::Started => self.task_started(state),
+            TaskChange::Started => {
+                self.background_task(state);
+                self.task_started(state);
+            }
             TaskChange::ToolStarted { action } => self.task_progress(state, action),
             TaskChange::Finished(_) => self.task_ended(state),
-            TaskChange::Placed(_)
-            | TaskChange::ToolEnded { .. }
+            // A task that waits for a slot is no live one yet.
+            TaskChange::Placed(place) => {
+                if place.mode == Some(TaskMode::Background) && state.started.is_some() {
+                    let patch = TaskPatch { is_backgrounded: Some(true), ..TaskPatch::default() };
+                    self.task_updated(state, patch);
+                    self.background_task(state);
+                }
+            }
+            TaskChange::ToolEnded { .. }
             | TaskChange::PermissionAsked(_)
             | TaskChange::PermissionDecided { .. }
             | TaskChange::Reported
             | TaskChange::Closed => {}
         }
+    }
+
+    /// Adds a task in the background to those that run.
+    fn background_task(&mut self, task: &TaskState) {
+        let known = self.tasks.1.iter().any(|known| known.task == task.task);
+        if task.mode == TaskMode::Background && !known && !task.status.is_terminal() {
+            self.tasks.1.push(task.clone());
+            self.background_tasks_changed();
+        }
+    }
+
+    fn background_tasks_changed(&self) {
+        let tasks = self.tasks.1.iter().map(|task| BackgroundTask {
+            task_id: task.task.as_str(),
+            task_type: task_type(task),
+            subagent_type: task.agent.as_deref(),
+            description: &task.label,
+        });
+        self.writer.print(&BackgroundTasksChangedLine {
+            kind: Default::default(),
+            subtype: Default::default(),
+            tasks: tasks.collect(),
+            session_id: self.writer.session(),
+            uuid: self.writer.id().as_str(),
+        });
+    }
+
+    fn task_updated(&self, task: &TaskState, patch: TaskPatch<'_>) {
+        self.writer.print(&TaskUpdatedLine {
+            kind: Default::default(),
+            subtype: Default::default(),
+            task_id: task.task.as_str(),
+            patch,
+            session_id: self.writer.session(),
+            uuid: self.writer.id().as_str(),
+        });
     }
 
     fn task_started(&self, task: &TaskState) {
@@ -66,10 +122,9 @@ impl Projection {
             task_id: task.task.as_str(),
             tool_use_id: shown.and_then(|shown| shown.tool_use_id.as_deref()),
             description: &task.label,
-            task_type: match task.kind {
-                TaskKind::Agent => TaskType::LocalAgent,
-                TaskKind::Process => TaskType::LocalBash,
-            },
+            subagent_type: task.agent.as_deref(),
+            is_backgrounded: task.mode == TaskMode::Background,
+            task_type: task_type(task),
             session_id: self.writer.session(),
             uuid: self.writer.id().as_str(),
         });
@@ -88,6 +143,7 @@ impl Projection {
             task_id: task.task.as_str(),
             tool_use_id: shown.tool_use_id.as_deref(),
             description: action,
+            subagent_type: task.agent.as_deref(),
             usage,
             last_tool_name: action.split(' ').next(),
             session_id: self.writer.session(),
@@ -106,11 +162,21 @@ impl Projection {
             self.ended_agents.entry(call.clone()).or_default().push(totals);
         }
         let error = task.error.as_ref().map(|error| error.message.as_str());
-        let (status, outcome) = match task.status {
-            TaskStatus::Completed => (TaskEndText::Completed, "completed".to_owned()),
-            TaskStatus::Cancelled => (TaskEndText::Stopped, "was stopped".to_owned()),
-            _ => (TaskEndText::Failed, format!("failed: {}", error.unwrap_or_default())),
+        let (status, state, outcome) = match task.status {
+            TaskStatus::Completed => {
+                (TaskEndText::Completed, TaskStatusText::Completed, "completed".to_owned())
+            }
+            TaskStatus::Cancelled => {
+                (TaskEndText::Stopped, TaskStatusText::Killed, "was stopped".to_owned())
+            }
+            _ => {
+                let outcome = format!("failed: {}", error.unwrap_or_default());
+                (TaskEndText::Failed, TaskStatusText::Failed, outcome)
+            }
         };
+        let end_time = task.ended.map(jiff::Timestamp::as_millisecond);
+        let patch = TaskPatch { status: Some(state), end_time, error, ..TaskPatch::default() };
+        self.task_updated(task, patch);
         self.writer.print(&TaskNotificationLine {
             kind: Default::default(),
             subtype: Default::default(),
@@ -123,6 +189,18 @@ impl Projection {
             session_id: self.writer.session(),
             uuid: self.writer.id().as_str(),
         });
+        let running = self.tasks.1.len();
+        self.tasks.1.retain(|known| known.task != task.task);
+        if self.tasks.1.len() < running {
+            self.background_tasks_changed();
+        }
+    }
+}
+
+fn task_type(task: &TaskState) -> TaskType {
+    match task.kind {
+        TaskKind::Agent => TaskType::LocalAgent,
+        TaskKind::Process => TaskType::LocalBash,
     }
 }
 

@@ -76,6 +76,7 @@ async fn nothing_is_kept_of_tasks_that_ended() {
             rules: Vec::new(),
             metadata: serde_json::Map::new(),
             agent: None,
+            task: None,
         };
         tasks.start(Effect::AskPermission(question), &ports, &config, &state, &Span::none());
         tasks.start(Effect::Wait(Duration::ZERO), &ports, &config, &state, &Span::none());

@@ -39,6 +39,7 @@ pub(super) struct Specific {
     pub(super) additional_context: Option<String>,
     pub(super) worktree_path: Option<String>,
     pub(super) session_title: Option<String>,
+    pub(super) initial_user_message: Option<String>,
     /// The answer to a question of an MCP server.
     pub(super) action: Option<Action>,
     pub(super) content: Option<Map<String, Value>>,

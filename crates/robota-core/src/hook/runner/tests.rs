@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::*;
-use crate::approve::{Question, Scope};
+use crate::approve::Question;
 use crate::hook::{PostToolDecision, PreToolDecision, PromptDecision, SessionSource, StopDecision};
 use crate::message::{Block, ToolInput, ToolUse};
 use crate::permission::{Class, Verdict};
@@ -180,6 +180,20 @@ fn core_22_the_default_timeout_is_that_of_the_kind_and_of_the_event() {
         (&command(Some(90.0)), HookEvent::SessionEnd, 60.0),
     ] {
         assert_eq!(hook.timeout_at(event), Duration::from_secs_f64(seconds), "{event} {hook:?}");
+    }
+    let session_end = Some(Duration::from_secs(100));
+    let times = HookTimes { default: None, session_end };
+    for (hook, event, seconds) in [
+        (&command(None), HookEvent::SessionEnd, 100),
+        (&command(Some(5.0)), HookEvent::SessionEnd, 5),
+        (&command(Some(90.0)), HookEvent::SessionEnd, 90),
+        (&command(None), HookEvent::PreToolUse, 600),
+    ] {
+        assert_eq!(
+            hook.timeout_or(&times, event),
+            Duration::from_secs(seconds),
+            "{event} {hook:?}"
+        );
     }
 }
 
@@ -505,6 +519,7 @@ fn question() -> Question {
         rules: vec!["Bash(ls *)".to_owned(), "Read".to_owned()],
         metadata: Map::new(),
         agent: None,
+        task: None,
     }
 }
 
@@ -517,19 +532,15 @@ async fn core_22_hooks_get_the_rules_of_a_question_and_may_accept_them() {
         "destination": "localSettings"});
     assert_eq!(sent, json!([add]));
     let set_mode = json!({"type": "setMode", "mode": "acceptEdits", "destination": "session"});
-    let mut for_session = add.clone();
-    for_session["destination"] = json!("session");
-    let one = |rule: Value, destination: &str| json!({"type": "addRules", "rules": [rule], "behavior": "allow", "destination": destination});
-    let mixed = json!([one(rules[0].clone(), "session"), one(rules[1].clone(), "localSettings")]);
-    for (updates, behavior, scope, warnings) in [
-        (json!([add]), "allow", Some(Scope::Always), 0),
-        // A rule for the session is not saved because another one is.
-        (mixed, "allow", Some(Scope::Session), 0),
-        (json!([for_session, set_mode]), "allow", Some(Scope::Session), 1),
-        (json!([set_mode]), "allow", None, 1),
-        (json!([]), "allow", None, 0),
+    let unreadable = json!({"type": "setMode", "mode": "any", "destination": "session"});
+    for (updates, taken, warnings) in [
+        (json!([add]), json!([add]), 0),
+        (json!([add, set_mode]), json!([add, set_mode]), 0),
+        (json!([unreadable, add]), json!([add]), 1),
+        (json!([unreadable]), json!([]), 1),
+        (json!([]), json!([]), 0),
     ] {
-        let decision = json!({"behavior": behavior, "updatedPermissions": updates});
+        let decision = json!({"behavior": "allow", "updatedPermissions": updates});
         let output = json!({"hookSpecificOutput": {"decision": decision}});
         let (runner, _) = runner();
         let runner = runner.groups(
@@ -538,12 +549,8 @@ async fn core_22_hooks_get_the_rules_of_a_question_and_may_accept_them() {
         );
         let report = runner.run_event(data.clone()).await;
         assert_eq!(report.notices.len(), warnings, "{report:?}");
-        let rules = vec!["Bash(ls *)".to_owned(), "Read".to_owned()];
-        let expected = match scope {
-            Some(scope) => Answer::Remember { scope, rules, note: None },
-            None => Answer::Allow { note: None },
-        };
-        assert_eq!(report.approval(), Some(expected));
+        let updates = serde_json::from_value(taken).unwrap();
+        assert_eq!(report.approval(), Some(Answer::allow(None, updates, None)));
     }
 }
 
@@ -566,9 +573,9 @@ async fn core_22_only_a_hook_that_allows_the_call_adds_rules_and_repeated_argume
     assert_eq!(answer(&[silent.clone(), allows.clone()]).await, allowed);
     assert_eq!(answer(&[allows, silent]).await, allowed);
     let repeats = json!({"behavior": "allow", "updatedInput": {}, "updatedPermissions": [add]});
-    let rules = vec!["Read".to_owned()];
-    let remembered = Answer::Remember { scope: Scope::Session, rules, note: None };
-    assert_eq!(answer(&[output(repeats)]).await, Some(remembered));
+    let updates = vec![serde_json::from_value(add).unwrap()];
+    let updated = Answer::Update { updates, input: None, note: None };
+    assert_eq!(answer(&[output(repeats)]).await, Some(updated));
 }
 
 #[tokio::test]

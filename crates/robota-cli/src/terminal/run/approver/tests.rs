@@ -29,6 +29,7 @@ fn question(agent: Option<&str>) -> Question {
         rules: Vec::new(),
         metadata: serde_json::Map::new(),
         agent: agent.map(str::to_owned),
+        task: None,
     }
 }
 
