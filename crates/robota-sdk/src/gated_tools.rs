@@ -121,18 +121,24 @@ impl GatedTools {
         // contains secrets.
         let redactor = session.config().redactor();
         let output = Arc::new(Mutex::new(redactor.stream()));
-        let (piece, sink) = (output.clone(), progress.clone());
+        let show = move |text: String| {
+            // The start of a possible secret is held back.
+            if !text.is_empty() {
+                progress.show(text);
+            }
+        };
+        let (piece, sink) = (output.clone(), show.clone());
         let mut context = ToolContext {
             call,
             grant: judgement.grant,
-            progress: Progress::new(move |text| sink.show(lock(&piece).push(&text))),
+            progress: Progress::new(move |text| sink(lock(&piece).push(&text))),
             ..ToolContext::detached()
         };
         context.scope.cancel = cancel;
         context.scope.redactor = redactor.clone();
         let mut outcome = tool.run(input, context).await;
         redactor.outcome(&mut outcome);
-        progress.show(lock(&output).finish());
+        show(lock(&output).finish());
         Ok(outcome)
     }
 

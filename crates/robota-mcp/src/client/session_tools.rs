@@ -33,8 +33,11 @@ const MAX_OFFERED_BYTES: usize = 16 * 1024;
 pub struct SessionTools {
     shared: Arc<Shared>,
     /// What every tool must satisfy by its name.
-    allowed: Vec<Arc<dyn Fn(&str) -> bool + Send + Sync>>,
+    allowed: Vec<NameFilter>,
 }
+
+/// Returns whether a tool of this name is offered.
+type NameFilter = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 struct Shared {
     servers: McpServers,

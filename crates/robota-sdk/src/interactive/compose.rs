@@ -309,10 +309,9 @@ impl InteractiveSessionBuilder {
             .session(
                 place,
                 choice,
-                gate,
+                (gate, redactor),
                 &context,
                 (Offered { tools: tools.clone(), todos: todos.clone(), readers }, runtime.clone()),
-                redactor,
             )
             .crash_cleanup(crash_cleanup.clone());
         builder = hooks.into_iter().fold(builder, SessionBuilder::hooks);
@@ -489,10 +488,9 @@ impl InteractiveSessionBuilder {
         mut self,
         place: ToolWorkspace,
         choice: ToolChoice,
-        gate: Arc<dyn Gate>,
+        (gate, redactor): (Arc<dyn Gate>, Redactor),
         context: &ProjectContext,
         (offered, runtime): (Offered, SessionRuntime),
-        redactor: Redactor,
     ) -> SessionBuilder {
         let can_approve = self.can_approve();
         let project = self.project;
