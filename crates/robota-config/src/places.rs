@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::layer::Layer;
-use crate::reader::checkout_root;
+use crate::reader::{LinkedWorktree, checkout_root};
 
 /// The folders and arguments that settings are read from.
 #[derive(Debug, Clone, Default)]
@@ -52,6 +52,20 @@ impl std::str::FromStr for SettingSource {
             _ => Err(format!("unknown source of settings `{text}`; use user, project or local")),
         }
     }
+}
+
+/// Whether a local file may be at the root of the checkout.
+#[derive(Debug, Clone, Copy)]
+enum RootFile {
+    Yes,
+    No,
+}
+
+/// Where the local settings of a project are.
+struct LocalFile {
+    file: PathBuf,
+    /// The folder that a leading `/` in its rules means.
+    anchor: PathBuf,
 }
 
 /// Holds the value of `--settings`.
@@ -109,9 +123,9 @@ impl Places {
             Layer::UserRobota => home.map(|home| home.join(".robota/settings.json")),
             Layer::UserClaude => self.user_claude().map(|dir| dir.join("settings.json")),
             Layer::ProjectRobota => project(".robota/settings.json"),
-            Layer::ProjectRobotaLocal => project(".robota/settings.local.json"),
+            Layer::ProjectRobotaLocal => Some(self.local_file(RootFile::No).file),
             Layer::ProjectClaude => project(".claude/settings.json"),
-            Layer::ProjectClaudeLocal => Some(self.claude_local()),
+            Layer::ProjectClaudeLocal => Some(self.local_file(RootFile::Yes).file),
             Layer::Argument => match &self.settings {
                 Some(SettingsArgument::File(path)) => Some(self.cwd.join(path)),
                 Some(SettingsArgument::Inline(_)) | None => None,
@@ -133,22 +147,17 @@ impl Places {
     }
 
     /// Returns the folder that a leading `/` in a path rule of the layer means: the folder of
-    /// the file for the user's settings and for `--settings FILE`, the folder with `.claude` for the local
-    /// file of Claude Code, the working folder for other settings of the project and other arguments.
+    /// the file for the user's settings and for `--settings FILE`, the root of the checkout for a local file
+    /// of Claude Code that is not in the working folder, the working folder for other settings of the
+    /// project and other arguments.
     #[must_use]
     pub fn anchor(&self, layer: Layer) -> PathBuf {
         let folder_of_file = || Some(self.file(layer)?.parent()?.to_path_buf());
         match layer {
             Layer::UserRobota | Layer::UserClaude | Layer::Argument => folder_of_file(),
-            // It may be that of the root of the checkout, and its rules mean paths below that.
-            Layer::ProjectClaudeLocal => {
-                self.claude_local().parent().and_then(Path::parent).map(Path::to_path_buf)
-            }
-            Layer::BuiltIn
-            | Layer::ProjectRobota
-            | Layer::ProjectRobotaLocal
-            | Layer::ProjectClaude
-            | Layer::Flags => None,
+            Layer::ProjectClaudeLocal => Some(self.local_file(RootFile::Yes).anchor),
+            Layer::ProjectRobotaLocal => Some(self.local_file(RootFile::No).anchor),
+            Layer::BuiltIn | Layer::ProjectRobota | Layer::ProjectClaude | Layer::Flags => None,
         }
         .unwrap_or_else(|| self.cwd.clone())
     }
@@ -167,16 +176,50 @@ impl Places {
         self.home.as_deref().map(|home| home.join(".robota/trust.json"))
     }
 
-    /// Returns the file that Claude Code keeps for this user: it is at the root of the checkout, also if
-    /// the program was started in a subfolder. One in the working folder comes first.
-    fn claude_local(&self) -> PathBuf {
-        const NAME: &str = ".claude/settings.local.json";
-        let own = self.cwd.join(NAME);
-        if own.symlink_metadata().is_ok() {
+    /// Returns where the local settings are: in the working folder, else, for the file of Claude Code, at
+    /// the root of the checkout, else, in a worktree of git, at the same place of the main checkout.
+    fn local_file(&self, root_file: RootFile) -> LocalFile {
+        let (name, has_root_file) = match root_file {
+            RootFile::Yes => (".claude/settings.local.json", true),
+            RootFile::No => (".robota/settings.local.json", false),
+        };
+        let own = LocalFile { file: self.cwd.join(name), anchor: self.cwd.clone() };
+        let exists = |file: &Path| file.symlink_metadata().is_ok();
+        if exists(&own.file) {
             return own;
         }
-        let root = self.checkout().join(NAME);
-        if root.symlink_metadata().is_ok() { root } else { own }
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let (root, cwd) = (self.checkout(), real(&self.cwd));
+        let folder = if has_root_file { &root } else { &cwd };
+        let found = |file: PathBuf| {
+            // The rules of a file of the main checkout mean the same paths in the worktree.
+            exists(&file).then(|| LocalFile { file, anchor: folder.to_owned() })
+        };
+        // The checkout of another user, or a home folder under version control, has nothing of this
+        // user for the folder.
+        let is_users = |folder: &Path| match self.home.as_deref().map(real) {
+            Some(home) => !home.starts_with(folder) && owner(&home) == owner(folder),
+            None => false,
+        };
+        let at_root = || found(folder.join(name)).filter(|_| has_root_file);
+        let in_main = || {
+            let tree = LinkedWorktree::at(&root)?;
+            let main = tree.main_checkout().filter(|main| is_users(main))?;
+            found(main.join(folder.strip_prefix(&root).ok()?).join(name))
+        };
+        at_root().or_else(in_main).unwrap_or(own)
+    }
+
+    /// Returns the places of the folder that a file of a project is in, if that is not the working
+    /// folder: it has trust of its own.
+    pub(crate) fn of_shared_file(&self, layer: Layer) -> Option<Self> {
+        let local = match layer {
+            Layer::ProjectRobotaLocal => self.local_file(RootFile::No),
+            Layer::ProjectClaudeLocal => self.local_file(RootFile::Yes),
+            _ => return None,
+        };
+        let cwd = local.file.parent()?.parent()?.to_owned();
+        (cwd != self.cwd).then(|| Self { cwd, ..self.clone() })
     }
 
     fn user_claude(&self) -> Option<PathBuf> {
@@ -237,6 +280,12 @@ impl FromIterator<(String, String)> for ProgramEnvironment {
     fn from_iter<I: IntoIterator<Item = (String, String)>>(variables: I) -> Self {
         Self { variables: variables.into_iter().collect(), account_home: None }
     }
+}
+
+/// Returns the number of the owner of a folder; none if it cannot be read.
+fn owner(folder: &Path) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt as _;
+    folder.metadata().ok().map(|found| found.uid())
 }
 
 impl std::fmt::Debug for ProgramEnvironment {

@@ -13,11 +13,11 @@
 //! # Ok(()) }
 //! ```
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
 
-use crate::reader::{Boundary, ContextReader};
+use crate::reader::{Boundary, ContextReader, LinkedWorktree, checkout_root};
 
 /// The most bytes of `.git/HEAD`, and of the files that name the folder of a worktree, that are read.
 const MAX_HEAD_BYTES: u64 = 4 * 1024;
@@ -126,21 +126,17 @@ pub fn current_branch(reader: &ContextReader) -> Option<String> {
     let head = if git.is_dir() {
         reader.read(&git.join("HEAD"), &reader.folders.boundary(root), MAX_HEAD_BYTES)
     } else {
-        // Outside of the checkout; `worktree` has checked that git made this link.
-        reader.read(&worktree(reader, &git)?.join("HEAD"), &Boundary::User, MAX_HEAD_BYTES)
+        // Outside of the checkout; `LinkedWorktree` has checked that git made this link.
+        reader.read(&LinkedWorktree::at(root)?.state.join("HEAD"), &Boundary::User, MAX_HEAD_BYTES)
     };
     Some(head.ok()??.text.strip_prefix("ref: refs/heads/")?.trim().to_owned())
 }
 
-/// Returns the folder in which git keeps the state of a worktree, which the file `.git` names. A
-/// checkout can contain such a file, too: the folder must name the file in turn.
-fn worktree(reader: &ContextReader, git: &Path) -> Option<PathBuf> {
-    let root = reader.root();
-    let link = reader.read(git, &reader.folders.boundary(root), MAX_HEAD_BYTES).ok()??;
-    let folder = root.join(link.text.strip_prefix("gitdir:")?.trim());
-    let back = reader.read(&folder.join("gitdir"), &Boundary::User, MAX_HEAD_BYTES).ok()??;
-    let back = folder.join(back.text.trim());
-    (back.canonicalize().ok()? == git.canonicalize().ok()?).then_some(folder)
+/// Returns whether a folder is in a worktree that `git worktree add` made.
+#[must_use]
+pub fn is_linked_worktree(folder: &Path) -> bool {
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    LinkedWorktree::at(checkout_root(&folder, None)).is_some()
 }
 
 fn add(list: &mut Vec<&'static str>, word: &'static str) {

@@ -5,6 +5,7 @@ mod direct;
 mod folders;
 mod nested;
 mod tree;
+mod worktree;
 
 use std::borrow::Cow;
 use std::fs::Metadata;
@@ -20,6 +21,7 @@ use sha2::{Digest as _, Sha256};
 use direct::{Access, Direct};
 pub(crate) use folders::{Boundary, Folders, checkout_root};
 pub(crate) use tree::{Depth, EntryKind};
+pub(crate) use worktree::LinkedWorktree;
 
 use crate::clean::clean;
 use crate::files::{is_absent, open_regular, require_regular};

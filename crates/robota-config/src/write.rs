@@ -120,9 +120,15 @@ impl SettingsWriter<'_> {
         let layer = target.layer;
         let before = Files::read(self.places);
         // Decided before the write: afterwards the files are others.
-        let keep_trust =
-            layer.scope() == LayerScope::Project && self.may_keep_trust(&before, &target);
+        let keep_trust = layer.scope() == LayerScope::Project && self.may_keep_trust(&before, &target);
+        // A worktree can have the local file of its main checkout, which has the trust of another folder.
+        let shared = self.places.of_shared_file(layer).map(|places| Files::read(&places));
+        let shared = shared.filter(|before| self.may_keep_trust(before, &target));
         let (file, checked) = target.replace(key, text)?;
+        if let Some(before) = shared {
+            let after = before.with(layer, checked.clone());
+            self.trust.grant(&after.trust_subject(), self.clock)?;
+        }
         if keep_trust {
             // Trust what was read before plus this change, not what the files hold now: another
             // process may have changed them since, and the user has not seen that.
@@ -246,7 +252,7 @@ impl Target {
             None => file.clone(),
         };
         if layer.scope() == LayerScope::Project {
-            require_inside(places, &real).map_err(refused)?;
+            require_inside(&file, &real).map_err(refused)?;
         }
         let existed = read.is_some();
         let text = match read {
@@ -317,8 +323,10 @@ impl Target {
 
 /// Rejects a project file outside the project. A checkout may contain a link to the user's own
 /// settings; a write would then apply a rule for this project everywhere.
-fn require_inside(places: &Places, real: &Path) -> Result<(), String> {
-    let folder = places.cwd.canonicalize().map_err(|error| error.to_string())?;
+fn require_inside(file: &Path, real: &Path) -> Result<(), String> {
+    // The folder that has `.claude` or `.robota`.
+    let folder = file.ancestors().nth(2).unwrap_or(file);
+    let folder = folder.canonicalize().map_err(|error| error.to_string())?;
     // A new file has no canonical path; use that of its deepest existing folder.
     let existing = real.ancestors().find_map(|path| path.canonicalize().ok());
     if existing.is_some_and(|existing| existing.starts_with(&folder)) {

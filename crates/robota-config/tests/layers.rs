@@ -240,6 +240,54 @@ fn local_settings_of_claude_code_are_found_at_the_root_of_the_checkout() {
 }
 
 #[test]
+fn a_worktree_of_git_has_the_local_settings_of_its_main_checkout() {
+    let deny = |rule: &str| format!(r#"{{"permissions": {{"deny": ["{rule}"]}}}}"#);
+    let world = World::with(&[
+        (Layer::ProjectClaudeLocal, &deny("Claude(/src/**)")),
+        (Layer::ProjectRobotaLocal, &deny("Robota(/src/**)")),
+    ]);
+    let main = world.places.cwd.canonicalize().unwrap();
+    let tree = main.parent().unwrap().join("tree");
+    let write = |file: std::path::PathBuf, text: &str| {
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    };
+    let state = main.join(".git/worktrees/tree");
+    write(state.join("commondir"), "../..\n");
+    write(tree.join(".git"), &format!("gitdir: {}\n", state.display()));
+    let mut places = world.places.clone();
+    places.cwd.clone_from(&tree);
+    let denied = |places: &robota_config::Places| -> Vec<String> {
+        let trust = robota_config::TrustStore::load(places);
+        let settings = robota_config::load(places, &trust, &|_, _| Ok(()));
+        settings.permissions.deny.iter().map(|rule| rule.text.clone()).collect()
+    };
+    assert!(denied(&places).is_empty(), "the repository does not name the worktree");
+    write(state.join("gitdir"), &format!("{}\n", tree.join(".git").display()));
+    assert_eq!(denied(&places), ["Robota(/src/**)", "Claude(/src/**)"]);
+    // The rules mean the paths of the worktree, where the agent works.
+    for layer in [Layer::ProjectClaudeLocal, Layer::ProjectRobotaLocal] {
+        assert_eq!(places.anchor(layer), tree);
+    }
+    // A subfolder of the worktree has the file of the same subfolder, and that of the root.
+    let mut below = places.clone();
+    below.cwd = tree.join("apps");
+    std::fs::create_dir_all(&below.cwd).unwrap();
+    assert_eq!(denied(&below), ["Claude(/src/**)"]);
+    assert_eq!(below.anchor(Layer::ProjectClaudeLocal), tree);
+    write(main.join("apps/.robota/settings.local.json"), &deny("Apps"));
+    assert_eq!(denied(&below), ["Apps", "Claude(/src/**)"]);
+    // The worktree's own files come first.
+    write(tree.join(".claude/settings.local.json"), &deny("Own"));
+    assert_eq!(denied(&places), ["Robota(/src/**)", "Own"]);
+    // A copy of the link in another checkout is no worktree.
+    let copy = main.parent().unwrap().join("copy");
+    write(copy.join(".git"), &format!("gitdir: {}\n", state.display()));
+    places.cwd = copy;
+    assert!(denied(&places).is_empty());
+}
+
+#[test]
 fn unknown_keys_are_kept_and_reported_once() {
     let world = World::with(&[
         (Layer::UserRobota, r#"{"$schema": "x", "colour": "blue", "sandbox": {"colour": {}}}"#),

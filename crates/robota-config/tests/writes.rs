@@ -201,6 +201,31 @@ fn a_change_by_the_user_keeps_trust() {
 }
 
 #[test]
+fn a_rule_that_is_added_in_a_worktree_keeps_the_trust_of_both_folders() {
+    let mut world = World::with(&[(Layer::ProjectRobotaLocal, r#"{"env": {"X": "1"}}"#)]);
+    let main = world.places.cwd.canonicalize().unwrap();
+    world.places.cwd.clone_from(&main);
+    world.trust();
+    let tree = main.parent().unwrap().join("tree");
+    let state = main.join(".git/worktrees/tree");
+    std::fs::create_dir_all(&state).unwrap();
+    std::fs::create_dir(&tree).unwrap();
+    std::fs::write(state.join("commondir"), "../..\n").unwrap();
+    std::fs::write(state.join("gitdir"), tree.join(".git").display().to_string()).unwrap();
+    std::fs::write(tree.join(".git"), format!("gitdir: {}\n", state.display())).unwrap();
+    world.places.cwd.clone_from(&tree);
+    assert_eq!(world.status(), Trust::Unknown);
+    assert!(!allow(&world, Layer::ProjectRobotaLocal, "A").unwrap().trusted);
+    world.trust();
+    assert!(allow(&world, Layer::ProjectRobotaLocal, "B").unwrap().trusted);
+    assert_eq!(allowed(&world.load()), ["A", "B"]);
+    assert!(!tree.join(".robota").exists(), "the file of the main checkout was changed");
+    world.places.cwd = main;
+    assert_eq!(world.status(), Trust::Trusted);
+    assert_eq!(allowed(&world.load()), ["A", "B"]);
+}
+
+#[test]
 fn a_change_in_an_untrusted_folder_needs_trust() {
     let world = World::with(&[(Layer::ProjectClaude, r#"{"env": {"X": "1"}}"#)]);
     assert!(!allow(&world, Layer::ProjectRobotaLocal, "A").unwrap().trusted);

@@ -35,15 +35,17 @@ pub(crate) use estimate::{AnswerAgents, EstimatingGate};
 pub use handle::AgentHandle;
 pub(crate) use hooks::{SettingsAgentHooks, ToolHooks, hook_owner};
 pub use jobs::{AgentResult, AgentRun, AgentRuns};
+pub(crate) use preload::Preloaded;
 pub(crate) use process::SessionAgentProcesses;
 pub use process::{AgentProcess, AgentProgram, AgentStart};
+pub(crate) use servers::NamedServers;
 pub(crate) use sessions::SessionAgents;
 pub(crate) use tool::SessionAgentRunner;
 pub(crate) use tools::{ToolLimits, filter as filter_tools, remove_partly_denied};
 
 use crate::budget::BudgetGuard;
 use crate::interactive::OpenSessions;
-use crate::mcp::SessionMcp;
+use crate::mcp::{McpChoice, SessionMcp};
 use crate::model_setup::ModelSetup;
 use crate::notice::Notice;
 use crate::project::Project;
@@ -70,9 +72,9 @@ pub struct AgentOptions {
     pub tool: bool,
     /// Definitions of the caller. One of them replaces the definition of a file with the same name.
     pub definitions: Vec<AgentDefinition>,
-    /// The agent that the conversation itself runs as: with its prompt, tools, denied calls, hooks,
-    /// permission mode, effort and limit of rounds, where the builder has no other. The caller chooses
-    /// its model.
+    /// The agent that the conversation itself runs as: with its prompt, tools, denied calls, skills,
+    /// memory, MCP servers, hooks, first prompt, permission mode, effort and limit of rounds, where the
+    /// builder has no other. The caller chooses its model.
     pub main: Option<AgentDefinition>,
     /// What agents may do without a question, and who answers their questions.
     pub permissions: AgentPermissions,
@@ -122,8 +124,8 @@ pub(crate) struct AgentParts {
     pub(crate) skills: Option<Arc<Mutex<Skills>>>,
     /// The MCP servers of the session.
     pub(crate) mcp: Option<SessionMcp>,
-    /// Configurations of MCP servers that the caller gave, and whether only they are used.
-    pub(crate) mcp_arguments: (Vec<String>, bool),
+    /// What the caller said about the configured MCP servers.
+    pub(crate) mcp_choice: McpChoice,
     pub(crate) on_notice: Arc<dyn Fn(Notice) + Send + Sync>,
 }
 

@@ -6,6 +6,7 @@ mod nested;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use robota_config::agents::AgentDefinition;
 use robota_config::instructions::{ImportFilter, InstructionOptions, Instructions};
 use robota_config::output_styles::OutputStyles;
 use robota_config::project::{ProjectFacts, current_branch};
@@ -17,6 +18,7 @@ use serde_json::Value;
 
 pub(crate) use nested::{NestedContext, NestedContexts};
 
+use crate::agents::Preloaded;
 use crate::mcp::compose_instructions;
 use crate::memory::ProjectMemory;
 use crate::notice::Notice;
@@ -44,18 +46,29 @@ pub(crate) struct ProjectContext {
     pub(crate) has_memory: bool,
     /// What was read, with the definitions of agents.
     pub(crate) counts: ReadCounts,
+    /// Rules that the agent needs that the conversation runs as.
+    pub(crate) allow: Vec<String>,
+}
+
+/// What a caller says about the context of a session.
+pub(crate) struct ContextRequest<'a> {
+    pub(crate) text: &'a SystemText,
+    /// The agent that the conversation runs as.
+    pub(crate) main: Option<&'a AgentDefinition>,
+    /// What was read of the definitions of agents: the list of skills opens fewer files.
+    pub(crate) agents: ReadCounts,
+    /// The only skills that the model sees; none for all.
+    pub(crate) only_skills: Option<&'a [String]>,
+    /// Whether the model can use skills; otherwise none are listed.
+    pub(crate) lists_skills: bool,
+    /// The instructions of MCP servers.
+    pub(crate) servers: &'a [ServerInstructions],
 }
 
 impl ProjectContext {
-    /// Reads the files and composes the prompt. Nothing here fails: a bad file is a notice. The
-    /// definitions of `agents` that were read leave fewer files for the list of skills. `servers` are the
-    /// instructions of MCP servers.
-    pub(crate) fn load(
-        project: &Project,
-        text: &SystemText,
-        (agents, only_skills): (ReadCounts, Option<&[String]>),
-        servers: &[ServerInstructions],
-    ) -> Self {
+    /// Reads the files and composes the prompt. Nothing here fails: a bad file is a notice.
+    pub(crate) fn load(project: &Project, request: &ContextRequest<'_>) -> Self {
+        let ContextRequest { text, main, agents, .. } = *request;
         let reader = ContextReader::new(&project.places);
         let settings = &project.settings.values;
         let mut notices = Vec::new();
@@ -66,12 +79,22 @@ impl ProjectContext {
         if let Some(style) = &style {
             composer.section(format!("output style {}", style.name), "Output style", &style.text);
         }
+        let skills = project.skills(&reader).only_for_model(request.only_skills);
+        let skills = Arc::new(Mutex::new(skills));
+        let preloaded = main.map(|main| Preloaded::of(main, project, Some(&skills), &mut notices));
+        let Preloaded { parts, allow } = preloaded.unwrap_or_default();
+        for (name, text) in &parts {
+            composer.add(name.as_str(), text);
+        }
         let instructions = instructions(project, &reader, &mut notices);
+        let has_instructions = main.is_none_or(|main| main.instructions);
         let mut for_agents = Composer::default();
         for file in &instructions.files {
             let path = shown(&file.path);
-            for composer in [&mut composer, &mut for_agents] {
-                composer.section(path.as_str(), &format!("Instructions from {path}"), &file.text);
+            let heading = format!("Instructions from {path}");
+            for_agents.section(path.as_str(), &heading, &file.text);
+            if has_instructions {
+                composer.section(path.as_str(), &heading, &file.text);
             }
         }
         let compact_instructions = instructions.compact_instructions();
@@ -95,11 +118,15 @@ impl ProjectContext {
                 composer.section(format!("plugin {name}"), &title, prompt);
             }
         }
-        compose_instructions(&mut composer, servers);
-        let skills = project.skills(&reader).only_for_model(only_skills);
-        let listing = skills.listing(&ListingCaps::beside(agents.files));
-        composer.section("skills", "Skills", &listing.text);
-        notices.extend(skills.report().problems.iter().map(|it| Notice::Note(it.to_string())));
+        compose_instructions(&mut composer, request.servers);
+        {
+            let skills = lock(&skills);
+            if request.lists_skills {
+                let listing = skills.listing(&ListingCaps::beside(agents.files));
+                composer.section("skills", "Skills", &listing.text);
+            }
+            notices.extend(skills.report().problems.iter().map(|it| Notice::Note(it.to_string())));
+        }
         // A caller that replaces the prompt knows the folder.
         if text.replace.is_none() {
             composer.add("facts", &facts(project, &reader));
@@ -113,8 +140,8 @@ impl ProjectContext {
         // At the end: composing the prompt reads files, too.
         let counts = agents + reader.counts();
         let (system, parts) = composer.finish();
-        let skills = Arc::new(Mutex::new(skills));
-        let nested = NestedContexts::new(instructions, skills.clone());
+        let listed = request.lists_skills.then(|| skills.clone());
+        let nested = NestedContexts::new(has_instructions.then_some(instructions), listed);
         Self {
             system,
             parts,
@@ -125,6 +152,7 @@ impl ProjectContext {
             notices,
             has_memory,
             counts,
+            allow,
         }
     }
 }

@@ -12,6 +12,7 @@ mod conversation;
 mod enter;
 mod event;
 mod expansion;
+mod first_prompt;
 mod history;
 mod loaded;
 mod main_agent;
@@ -49,6 +50,7 @@ pub use conversation::Conversation;
 pub(crate) use enter::is_command_name;
 pub use enter::{Entered, Prepared, PreparedPrompt};
 pub use event::{InteractiveEvent, InteractiveEvents, Projection};
+use first_prompt::FirstPrompt;
 pub use loaded::LoadedContext;
 pub use open_sessions::OpenSessions;
 pub use queue::{PromptQueue, QueuedPrompt};
@@ -135,6 +137,8 @@ struct Shared {
     settings_hooks: Option<Arc<HookRunner>>,
     skills: Option<SkillRunner>,
     mentions: Option<MentionReader>,
+    /// That of the agent which the conversation runs as.
+    first_prompt: Option<FirstPrompt>,
     budget: Option<BudgetGuard>,
     tasks: Option<TaskManager>,
     runtime: Option<SessionRuntime>,
@@ -171,6 +175,7 @@ impl InteractiveSession {
             settings_hooks: None,
             skills: None,
             mentions: None,
+            first_prompt: None,
             budget: None,
             tasks: None,
             runtime: None,
@@ -324,6 +329,8 @@ impl InteractiveSession {
             settings_hooks: shared.settings_hooks.clone(),
             skills: shared.skills.clone(),
             mentions: shared.mentions.clone(),
+            // A fork continues a conversation.
+            first_prompt: None,
             budget: shared.budget.clone(),
         });
         fork.attach_tasks().await?;

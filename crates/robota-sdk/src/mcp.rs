@@ -24,6 +24,7 @@ use robota_mcp::config::{Endpoint, ServerConfig};
 use robota_mcp::names::server_part;
 use robota_mcp::oauth::TokenStore;
 use robota_policy::Policy;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use call::McpCallError;
@@ -70,6 +71,8 @@ pub struct McpSetup {
     pub arguments: Vec<String>,
     /// Uses only the servers of `arguments` and `host_servers`.
     pub strict: bool,
+    /// The only servers that are used of those that settings, files and plugins configure; none for all.
+    pub only: Option<Vec<String>>,
     /// The servers in the host program.
     pub host_servers: Vec<String>,
     /// Entries of servers that [`SessionMcp::replace`] can remove again. They come before all others.
@@ -89,12 +92,34 @@ impl Default for McpSetup {
         Self {
             arguments: Vec::new(),
             strict: false,
+            only: None,
             host_servers: Vec::new(),
             replaceable: Map::new(),
             host: None,
             elicitor: None,
             wait: DEFAULT_WAIT,
         }
+    }
+}
+
+/// What a caller said about the configured servers, for agents that start them again.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct McpChoice {
+    arguments: Vec<String>,
+    pub(crate) strict: bool,
+    only: Option<Vec<String>>,
+}
+
+impl From<&McpSetup> for McpChoice {
+    fn from(setup: &McpSetup) -> Self {
+        let McpSetup { arguments, strict, only, .. } = setup;
+        Self { arguments: arguments.clone(), strict: *strict, only: only.clone() }
+    }
+}
+
+impl From<McpChoice> for McpSetup {
+    fn from(McpChoice { arguments, strict, only }: McpChoice) -> Self {
+        Self { arguments, strict, only, ..Self::default() }
     }
 }
 
@@ -158,8 +183,22 @@ pub fn configured(project: &Project, setup: &McpSetup) -> ConfiguredServers {
     if !setup.strict {
         listing.add_plugins(project.plugins.active());
     }
-    let McpListing { entries, problems, waiting } = listing;
+    let McpListing { mut entries, problems, waiting } = listing;
     let mut found = ConfiguredServers::default();
+    if let Some(only) = &setup.only {
+        let known: Vec<_> = entries.iter().map(|entry| entry.name.clone()).collect();
+        let missing = only.iter().filter(|name| {
+            !known.contains(name) && !waiting.contains(name) && !setup.host_servers.contains(name)
+        });
+        found.notices.extend(missing.map(|name| {
+            Notice::Note(format!(
+                "there is no MCP server `{name}`; configured: {}",
+                known.join(", ")
+            ))
+        }));
+        // The caller named those of the arguments for this run.
+        entries.retain(|entry| entry.scope == McpScope::Dynamic || only.contains(&entry.name));
+    }
     found.notices.extend(problems.into_iter().map(Notice::Error));
     if !waiting.is_empty() {
         found.notices.push(Notice::Note(format!(

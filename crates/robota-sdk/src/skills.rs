@@ -21,7 +21,7 @@ use serde_json::json;
 
 pub(crate) use hooks::{OwnHooks, written_groups};
 pub(crate) use source::SkillSource;
-pub(crate) use tool::{LateSkillTool, SkillTool};
+pub(crate) use tool::{LateSkillTool, SKILL_TOOL, SkillTool};
 
 use crate::agents::{AgentResult, AgentRun};
 use crate::context::lock;

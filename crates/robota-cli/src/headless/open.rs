@@ -159,7 +159,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     if let (Some(schema), Some(answer)) = (schema, &structured) {
         builder = builder
             .hooks(StructuredHooks(answer.clone()))
-            .tool(StructuredOutput::new(schema, answer.clone()));
+            .conversation_tool(StructuredOutput::new(schema, answer.clone()));
     }
     if let Some(approver) = &requests.approver {
         builder =

@@ -136,6 +136,8 @@ pub(crate) struct Opened {
     pub(crate) verbose: bool,
     /// The most dollars that the session may cost.
     pub(crate) budget: Option<f64>,
+    /// What the agent of the conversation begins with, if nothing was sent yet.
+    pub(crate) first_prompt: Option<String>,
 }
 
 /// A call that waits for the user.

@@ -193,6 +193,7 @@ fn on_opened(state: &mut State, opened: Opened) -> Vec<Effect> {
     state.hides_branch = built_in.git_branch == Some(false);
     state.expanded |= opened.verbose;
     state.facts.budget = opened.budget;
+    let first = opened.first_prompt.filter(|_| state.early.is_empty());
     state.script_lines.clear();
     let notifies = state.notifier.set_channel(opened.notify);
     (state.idle_after, state.idle_at) = (opened.idle_after, None);
@@ -219,6 +220,9 @@ fn on_opened(state: &mut State, opened: Opened) -> Vec<Effect> {
     }
     state.shell = None;
     let mut effects = enter_early(state);
+    // The session adds it to the first prompt of the user, so it is entered only if there is none. The user
+    // has not typed it, so it is never a shell command.
+    effects.extend(first.map(|text| Effect::Enter(Draft { text, ..Draft::default() })));
     if notifies {
         effects.push(Effect::WatchFocus);
     }

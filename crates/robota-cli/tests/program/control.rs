@@ -376,6 +376,21 @@ async fn cli_03_the_conversation_runs_as_an_agent() {
     }
     let home = Home::new();
     home.write("project/script.yaml", "- Hi.");
+    let agents = json!({"poet": {"description": "Writes", "prompt": "You are a poet.",
+        "initialPrompt": "Read the plan."}, "lonely": {"description": "Alone", "prompt": "You work.",
+        "isolation": "worktree"}})
+    .to_string();
+    home.write("project/script.yaml", "- {expect: {last: \"Read the plan.\"}, text: Hi.}");
+    let run = |agent: &str| {
+        let args =
+            ["-p", "hi", "--provider", "scripted:script.yaml", "--agents", &agents, "--agent"];
+        home.command(&[&args[..], &[agent]].concat()).output().unwrap()
+    };
+    let output = run("poet");
+    assert_eq!(crate::home::stdout(&output).trim(), "Hi.", "{}", stderr(&output));
+    let output = run("lonely");
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("git worktree add"), "{}", stderr(&output));
     let args = ["-p", "hi", "--provider", "scripted:script.yaml", "--agent", "nobody"];
     let output = home.command(&args).output().unwrap();
     assert_eq!(output.status.code(), Some(2));

@@ -206,6 +206,10 @@ impl AgentDefinition {
             // All projects of the user share it.
             found.push("memory".to_owned());
         }
+        if self.initial_prompt.is_some() {
+            // It is entered as if the user had typed it, so it can name commands and skills.
+            found.push("initialPrompt".to_owned());
+        }
         found
     }
 
@@ -217,6 +221,7 @@ impl AgentDefinition {
                 "hooks" => self.hooks = None,
                 "mcpServers" => self.mcp_servers = None,
                 "permissionMode" => self.permission_mode = None,
+                "initialPrompt" => self.initial_prompt = None,
                 _ => self.memory = None,
             }
         }

@@ -144,12 +144,13 @@ fn an_agent_of_a_checkout_widens_nothing_until_its_content_is_trusted() {
     let agent = agents.get("full").unwrap();
     assert!(agent.hooks.is_none() && agent.mcp_servers.is_none());
     assert!(agent.permission_mode.is_none() && agent.memory.is_none() && !agent.trusted);
+    assert!(agent.initial_prompt.is_none(), "nothing of it is entered as the user's");
     // Restrictions apply.
     assert_eq!(agent.tools.as_deref().unwrap().len(), 2);
     assert_eq!(agent.disallowed_tools, ["Write"]);
     let withheld =
         problems(&agents).into_iter().filter(|line| line.contains("not trusted")).count();
-    assert_eq!(withheld, 4);
+    assert_eq!(withheld, 5);
 
     struct Stopped;
     impl robota_core::clock::Clock for Stopped {

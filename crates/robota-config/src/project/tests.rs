@@ -57,6 +57,9 @@ fn sdk_19_the_branch_of_a_worktree_is_found_only_if_git_made_it() {
     write("main/.git/HEAD", "ref: refs/heads/main\n");
     write("main/.git/worktrees/tree/HEAD", "ref: refs/heads/feature/x\n");
     write("main/.git/worktrees/tree/gitdir", &format!("{}\n", root.join("tree/.git").display()));
+    for tree in ["tree", "relative"] {
+        write(&format!("main/.git/worktrees/{tree}/commondir"), "../..\n");
+    }
     write("tree/.git", &format!("gitdir: {}\n", state.display()));
     write("relative/.git", "gitdir: ../main/.git/worktrees/relative\n");
     write("main/.git/worktrees/relative/HEAD", "ref: refs/heads/other\n");

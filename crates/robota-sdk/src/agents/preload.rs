@@ -1,9 +1,11 @@
 //! What an agent knows from the start: the text of the skills that its definition names, and its memory.
+//! The conversation gets the same if it runs as an agent.
 
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use robota_config::agents::{AgentDefinition, AgentMemory};
-use robota_config::skills::{SkillInvocation, SkillPart};
+use robota_config::skills::{SkillInvocation, SkillPart, Skills};
 use robota_config::{TrustStore, clean};
 use robota_tools::file::{ResolvedPath, read_start};
 use serde::{Deserialize, Serialize};
@@ -27,31 +29,36 @@ const INDEX: &str = "MEMORY.md";
 
 /// Text for the prompt of an agent, and the rules that it needs.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct Preloaded {
+pub(crate) struct Preloaded {
     /// Names and texts of parts of the prompt.
-    pub(super) parts: Vec<(String, String)>,
+    pub(crate) parts: Vec<(String, String)>,
     /// Rules that let the agent read its memory.
-    pub(super) allow: Vec<String>,
+    pub(crate) allow: Vec<String>,
 }
 
-impl AgentParts {
-    /// Reads the skills and the memory of an agent. What cannot be read is reported to the user.
-    pub(super) fn preload(&self, definition: &AgentDefinition) -> Preloaded {
-        let mut loaded = Preloaded::default();
-        let problem = |text: String| {
-            (self.on_notice)(Notice::Note(format!("the agent `{}`: {text}", definition.name)));
+impl Preloaded {
+    /// Reads the skills and the memory of an agent. What cannot be read is added to `notices`.
+    pub(crate) fn of(
+        definition: &AgentDefinition,
+        project: &Project,
+        skills: Option<&Mutex<Skills>>,
+        notices: &mut Vec<Notice>,
+    ) -> Self {
+        let mut loaded = Self::default();
+        let mut problem = |text: String| {
+            notices.push(Notice::Note(format!("the agent `{}`: {text}", definition.name)));
         };
         if !definition.skills.is_empty() {
-            let trust = TrustStore::load(&self.project.places);
+            let trust = TrustStore::load(&project.places);
             for name in &definition.skills {
-                match self.skill_text(name, &trust) {
+                match skill_text(skills, name, &trust) {
                     Ok(text) => loaded.parts.push((format!("skill {name}"), text)),
                     Err(error) => problem(format!("the skill `{name}` is not loaded: {error}")),
                 }
             }
         }
         if let Some(memory) = definition.memory {
-            match memory_of(&self.project, memory, &definition.name) {
+            match memory_of(project, memory, &definition.name) {
                 Ok((folder, text)) => {
                     loaded.parts.push(("memory".to_owned(), text));
                     let path = folder.display();
@@ -64,26 +71,41 @@ impl AgentParts {
         }
         loaded
     }
+}
 
-    /// Returns the text of a skill. Its commands do not run: the user did not start the skill.
-    fn skill_text(&self, name: &str, trust: &TrustStore) -> Result<String, String> {
-        let skills = self.skills.as_ref().ok_or("there are no skills here")?;
-        let body = lock(skills).open(name, trust).map_err(|error| error.to_string())?;
-        let invocation = SkillInvocation {
-            arguments: "",
-            session_id: None,
-            effort: None,
-            // A definition can come from a checkout, so a skill that it names must not run commands
-            // at the start.
-            commands_disabled: true,
-        };
-        let parts = body.expand(&invocation).map_err(|error| error.to_string())?;
-        let text = parts.into_iter().map(|part| match part {
-            SkillPart::Text(text) | SkillPart::File { text, .. } => text,
-            SkillPart::Command { command } => format!("`{command}`"),
-        });
-        Ok(format!("# Skill {name}\n\n{}", text.collect::<String>()))
+impl AgentParts {
+    /// Reads the skills and the memory of an agent. What cannot be read is reported to the user.
+    pub(super) fn preload(&self, definition: &AgentDefinition) -> Preloaded {
+        let mut notices = Vec::new();
+        let skills = self.skills.as_deref();
+        let loaded = Preloaded::of(definition, &self.project, skills, &mut notices);
+        notices.into_iter().for_each(|notice| (self.on_notice)(notice));
+        loaded
     }
+}
+
+/// Returns the text of a skill. Its commands do not run: the user did not start the skill.
+fn skill_text(
+    skills: Option<&Mutex<Skills>>,
+    name: &str,
+    trust: &TrustStore,
+) -> Result<String, String> {
+    let skills = skills.ok_or("there are no skills here")?;
+    let body = lock(skills).open(name, trust).map_err(|error| error.to_string())?;
+    let invocation = SkillInvocation {
+        arguments: "",
+        session_id: None,
+        effort: None,
+        // A definition can come from a checkout, so a skill that it names must not run commands
+        // at the start.
+        commands_disabled: true,
+    };
+    let parts = body.expand(&invocation).map_err(|error| error.to_string())?;
+    let text = parts.into_iter().map(|part| match part {
+        SkillPart::Text(text) | SkillPart::File { text, .. } => text,
+        SkillPart::Command { command } => format!("`{command}`"),
+    });
+    Ok(format!("# Skill {name}\n\n{}", text.collect::<String>()))
 }
 
 /// Returns the folder of an agent's memory, and the text about it for the prompt.

@@ -27,7 +27,7 @@ use super::{AgentCatalogue, AgentParts, AgentPermissions, SessionAgents, ToolLim
 use crate::budget::{Budget, BudgetGuard};
 use crate::error::SdkError;
 use crate::interactive::InteractiveSessionBuilder;
-use crate::mcp::{self, McpSetup, SessionMcp};
+use crate::mcp::{self, McpChoice, McpSetup, SessionMcp};
 use crate::model_setup::ModelSetup;
 use crate::notice::Notice;
 use crate::processes;
@@ -93,7 +93,7 @@ pub struct AgentStart {
     /// The points at which each of the program's hooks runs.
     hooks: Vec<Vec<HookPoint>>,
     preloaded: Preloaded,
-    mcp_arguments: (Vec<String>, bool),
+    mcp_choice: McpChoice,
 }
 
 /// Starts agents of a session in processes of their own.
@@ -135,7 +135,7 @@ impl AgentProcesses for SessionAgentProcesses {
             tool_limits: parts.tool_limits.clone(),
             instructions: parts.instructions.clone(),
             hooks: parts.program_hooks(&job.work).iter().map(points).collect(),
-            mcp_arguments: parts.mcp_arguments.clone(),
+            mcp_choice: parts.mcp_choice.clone(),
         };
         let start = serde_json::to_value(start)
             .map_err(|error| TaskError::new(TaskErrorCategory::Start, error.to_string()))?;
@@ -236,8 +236,7 @@ impl AgentProcess {
         let read_only = builder.tool_choice(&fences).read_only;
         // The parent has reported the problems of the settings.
         let on_notice: Arc<dyn Fn(Notice) + Send + Sync> = Arc::new(|_| {});
-        let (arguments, strict) = start.mcp_arguments.clone();
-        let setup = McpSetup { arguments, strict, ..McpSetup::default() };
+        let setup = McpSetup::from(start.mcp_choice.clone());
         let options = mcp::options(&project, &supervisor, &environment, on_notice.clone());
         let mcp = SessionMcp::start(&project, &setup, options, &mut Vec::new())
             .map(|mcp| mcp.limited(start.tool_limits.clone()));
@@ -269,7 +268,7 @@ impl AgentProcess {
             own_processes: false,
             skills: None,
             mcp,
-            mcp_arguments: (Vec::new(), false),
+            mcp_choice: start.mcp_choice.clone(),
             on_notice,
         };
         Ok(Self { start, parts })

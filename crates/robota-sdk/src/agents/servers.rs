@@ -9,22 +9,25 @@ use robota_mcp::names::server_part;
 use serde_json::{Map, Value, json};
 
 use super::{AgentParts, ToolLimits, tools};
-use crate::mcp::{self, DEFAULT_WAIT, GivenInstructions, LateInstructions, McpSetup, SessionMcp};
+use crate::mcp::{
+    self, DEFAULT_WAIT, GivenInstructions, LateInstructions, McpChoice, McpSetup, SessionMcp,
+};
+use crate::notice::Notice;
 use crate::project::Project;
 
 /// The servers that a definition names.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct NamedServers {
+pub(crate) struct NamedServers {
     /// Servers of the session.
-    pub(super) names: Vec<String>,
+    pub(crate) names: Vec<String>,
     /// Servers that are started for the agent alone.
-    pub(super) own: Map<String, Value>,
+    pub(crate) own: Map<String, Value>,
 }
 
 impl NamedServers {
     /// Reads the field `mcpServers`: an object, or a list of names and objects. None for a definition
     /// that has all servers of the session.
-    pub(super) fn of(definition: &AgentDefinition) -> Option<Self> {
+    pub(crate) fn of(definition: &AgentDefinition) -> Option<Self> {
         let mut named = Self::default();
         let mut add = |name: &str, config: &Value| match config {
             // `{"name": {}}` names a server of the session, as the plain name does: an empty object
@@ -45,6 +48,22 @@ impl NamedServers {
             _ => {}
         }
         Some(named)
+    }
+
+    /// Returns the configuration of the servers that are started for the agent, or why they are not.
+    pub(crate) fn started(self, choice: &McpChoice) -> Option<Result<String, String>> {
+        if self.own.is_empty() {
+            return None;
+        }
+        if choice.strict {
+            let names: Vec<_> = self.own.keys().map(String::as_str).collect();
+            let names = names.join(", ");
+            return Some(Err(format!(
+                "its MCP servers are not started, because only those of the arguments may be used: \
+                 {names}"
+            )));
+        }
+        Some(Ok(json!({ "mcpServers": self.own }).to_string()))
     }
 }
 
@@ -129,10 +148,13 @@ impl AgentParts {
             let names = named.as_ref().map(|named| named.names.clone());
             servers.used.push((mcp.clone(), tools(mcp, names)));
         }
-        let own = named.map(|named| named.own).filter(|own| !own.is_empty());
-        if let Some(own) = own {
+        if let Some(own) = named.and_then(|named| named.started(&self.mcp_choice)) {
+            if let Err(refused) = &own {
+                let text = format!("the agent `{}`: {refused}", definition.name);
+                (self.on_notice)(Notice::Note(text));
+            }
             let setup = McpSetup {
-                arguments: vec![json!({ "mcpServers": own }).to_string()],
+                arguments: own.into_iter().collect(),
                 // Only the servers of the definition. Those of the session are in the list already.
                 strict: true,
                 ..McpSetup::default()

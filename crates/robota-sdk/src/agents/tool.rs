@@ -22,12 +22,12 @@ pub(crate) struct SessionAgentRunner(pub(crate) AgentRuns);
 #[async_trait]
 impl AgentRunner for SessionAgentRunner {
     fn kinds(&self) -> Vec<AgentKind> {
-        kinds(self.0.parts.definitions.all())
+        self.startable(self.0.parts.definitions.all())
     }
 
     fn listed(&self) -> (Vec<AgentKind>, usize) {
         let listed = self.0.parts.definitions.listed();
-        (kinds(listed), listed.unread())
+        (self.startable(listed), listed.unread())
     }
 
     async fn run(&self, request: AgentTask, context: ToolContext) -> ToolOutcome {
@@ -100,17 +100,19 @@ impl AgentRunner for SessionAgentRunner {
     }
 }
 
-fn kinds(agents: &Agents) -> Vec<AgentKind> {
-    // One line for each agent: a line break in a description would look like another agent.
-    let short = |text: &str| text.replace('\n', " ").chars().take(MAX_WHEN).collect();
-    let kind = |agent: &AgentDefinition| AgentKind {
-        name: agent.name.clone(),
-        when: short(&agent.description),
-    };
-    agents.iter().map(kind).collect()
-}
-
 impl SessionAgentRunner {
+    /// Returns those agents that the conversation may start.
+    fn startable(&self, agents: &Agents) -> Vec<AgentKind> {
+        // One line for each agent: a line break in a description would look like another agent.
+        let short = |text: &str| text.replace('\n', " ").chars().take(MAX_WHEN).collect();
+        let kind = |agent: &AgentDefinition| AgentKind {
+            name: agent.name.clone(),
+            when: short(&agent.description),
+        };
+        let limits = &self.0.parts.tool_limits;
+        agents.iter().filter(|agent| limits.may_start(&agent.name)).map(kind).collect()
+    }
+
     /// Returns whether the model does not wait for the agent, by its own wish or by the definition.
     fn is_background(&self, request: &AgentTask) -> bool {
         let definition = self.0.parts.definition(&request.agent);

@@ -38,6 +38,22 @@ impl ToolLimits {
         !self.denies(name) && is_listed(self.only.as_deref(), name)
     }
 
+    /// Returns whether the definition lets the conversation start an agent. `Agent(a, b)` among the tools
+    /// means only these agents.
+    pub(crate) fn may_start(&self, agent: &str) -> bool {
+        let Some(only) = &self.only else { return true };
+        let is_agent_tool = |entry: &&String| AGENT.iter().any(|tool| names(entry, tool));
+        only.iter().filter(is_agent_tool).any(|entry| match entry.split_once('(') {
+            None => true,
+            Some((_, listed)) => {
+                let listed = listed.trim_end().strip_suffix(')').unwrap_or(listed);
+                listed
+                    .split(',')
+                    .any(|name| matches!(name.trim(), "" | "*") || name.trim() == agent)
+            }
+        })
+    }
+
     /// Returns the calls that the definition denies of tools that it leaves.
     pub(crate) fn denied_calls(&self) -> impl Iterator<Item = &String> {
         self.denied.iter().filter(|entry| entry.contains('('))

@@ -19,8 +19,8 @@ const FILE_TOOLS: [&str; 5] = ["Read", "Edit", "Write", "MultiEdit", "NotebookEd
 /// parent reads later.
 #[derive(Clone)]
 pub(crate) struct NestedContexts {
-    instructions: Arc<Instructions>,
-    skills: Arc<Mutex<Skills>>,
+    instructions: Option<Arc<Instructions>>,
+    skills: Option<Arc<Mutex<Skills>>>,
     made: Arc<Mutex<HashMap<SessionId, Weak<Sources>>>>,
     /// Receives the files that are loaded. Sessions exist only after the contexts.
     report: Report,
@@ -30,9 +30,13 @@ pub(crate) struct NestedContexts {
 type Report = Arc<OnceLock<Box<dyn Fn(&SessionId, &InstructionFile) + Send + Sync>>>;
 
 impl NestedContexts {
-    pub(super) fn new(instructions: Instructions, skills: Arc<Mutex<Skills>>) -> Self {
+    /// Gives the instructions, and lists the skills, if the conversation has them.
+    pub(super) fn new(
+        instructions: Option<Instructions>,
+        skills: Option<Arc<Mutex<Skills>>>,
+    ) -> Self {
         let (made, report) = Default::default();
-        Self { instructions: Arc::new(instructions), skills, made, report }
+        Self { instructions: instructions.map(Arc::new), skills, made, report }
     }
 
     /// Sets what is called with every file with instructions that a session loads later.
@@ -51,7 +55,7 @@ impl NestedContexts {
         }
         let new = NestedContext(Arc::new(Sources {
             instructions: self.instructions.clone(),
-            skills: Some(self.skills.clone()),
+            skills: self.skills.clone(),
             given: Mutex::default(),
             report: Some((session.clone(), self.report.clone())),
         }));
@@ -67,8 +71,8 @@ impl NestedContexts {
 pub(crate) struct NestedContext(Arc<Sources>);
 
 struct Sources {
-    /// As they were when the session started.
-    instructions: Arc<Instructions>,
+    /// As they were when the session started; none for an agent without instructions.
+    instructions: Option<Arc<Instructions>>,
     /// None in an agent, which has no tool for skills.
     skills: Option<Arc<Mutex<Skills>>>,
     given: Mutex<Option<Given>>,
@@ -78,14 +82,14 @@ struct Sources {
 
 /// What a conversation was given.
 struct Given {
-    instructions: Instructions,
+    instructions: Option<Instructions>,
     skills: BTreeSet<String>,
 }
 
 impl NestedContext {
     /// Returns the context of one conversation without skills.
     pub(crate) fn of_agent(instructions: Instructions) -> Self {
-        let instructions = Arc::new(instructions);
+        let instructions = Some(Arc::new(instructions));
         let given = Mutex::default();
         Self(Arc::new(Sources { instructions, skills: None, given, report: None }))
     }
@@ -111,10 +115,10 @@ impl NestedContext {
         let sources = &self.0;
         let mut given = sources.given.lock().unwrap_or_else(PoisonError::into_inner);
         let given = given.get_or_insert_with(|| Given {
-            instructions: (*sources.instructions).clone(),
+            instructions: sources.instructions.as_deref().cloned(),
             skills: BTreeSet::new(),
         });
-        let files = given.instructions.on_access(path);
+        let files = given.instructions.as_mut().map(|it| it.on_access(path)).unwrap_or_default();
         if let Some((session, report)) = &sources.report
             && let Some(report) = report.get()
         {

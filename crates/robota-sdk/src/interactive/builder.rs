@@ -92,6 +92,8 @@ pub struct InteractiveSessionBuilder {
     pub(super) tool_limits: ToolLimits,
     pub(super) only_skills: Option<Vec<String>>,
     pub(super) tools: Vec<Arc<dyn Tool>>,
+    /// Tools that agents do not have.
+    pub(super) conversation_tools: Vec<Arc<dyn Tool>>,
     pub(super) reaper: Option<ReaperProgram>,
     pub(super) hints: Option<Vec<RecoveryHint>>,
     pub(super) on_notice: NoticeHandler,
@@ -137,6 +139,7 @@ impl InteractiveSessionBuilder {
             only_tools: None,
             tool_limits: ToolLimits::default(),
             tools: Vec::new(),
+            conversation_tools: Vec::new(),
             reaper: None,
             hints: None,
             on_notice: Arc::new(|_| {}),
@@ -276,15 +279,25 @@ impl InteractiveSessionBuilder {
         self
     }
 
-    /// Offers only the built-in tools with these names. The default offers all.
+    /// Offers only the built-in tools with these names. The default offers all. These names replace the
+    /// tools that the definition of [`AgentOptions::main`] lists, but not what it denies.
     pub fn only_tools(mut self, names: Vec<String>) -> Self {
         self.only_tools = Some(names);
         self
     }
 
-    /// Offers a tool besides the built-in ones.
+    /// Offers a tool besides the built-in ones, to the conversation and to the agents that it starts. If
+    /// the conversation runs as an agent whose definition lists its tools, the tool must be one of them.
     pub fn tool(mut self, tool: impl IntoArc<dyn Tool>) -> Self {
         self.tools.push(tool.into_arc());
+        self
+    }
+
+    /// Offers a tool to the conversation alone, such as one that takes its answer. Agents do not have it,
+    /// and the tools that the definition of [`AgentOptions::main`] lists do not leave it out; what that
+    /// definition or a rule denies is not offered.
+    pub fn conversation_tool(mut self, tool: impl IntoArc<dyn Tool>) -> Self {
+        self.conversation_tools.push(tool.into_arc());
         self
     }
 

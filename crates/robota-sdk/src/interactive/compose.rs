@@ -28,6 +28,7 @@ use robota_tools::{
 };
 
 use super::builder::{InteractiveSessionBuilder, Selection};
+use super::first_prompt::FirstPrompt;
 use super::loaded::report_nested;
 use super::mode_questions::ModeQuestions;
 use super::session_rules::SessionRules;
@@ -35,11 +36,13 @@ use super::{InteractiveSession, LoadedContext, OpenSessions, Shared, main_agent}
 use crate::agents::{AgentCatalogue, AgentParts, AnswerAgents, EstimatingGate, ToolLimits};
 use crate::budget::{Budget, BudgetGuard};
 use crate::commands::command_tools;
-use crate::context::{ProjectContext, lock};
+use crate::context::{ContextRequest, ProjectContext, lock};
 use crate::error::SdkError;
 use crate::gated_tools::{GatedTools, Readers};
 use crate::hooks::OnHookUsage;
-use crate::mcp::{self, HookedElicitor, ModelSampler, PromptSource, QuestionElicitor, SessionMcp};
+use crate::mcp::{
+    self, HookedElicitor, McpChoice, ModelSampler, PromptSource, QuestionElicitor, SessionMcp,
+};
 use crate::mentions::MentionReader;
 use crate::model_setup::ModelSetup;
 use crate::notice::Notice;
@@ -48,7 +51,7 @@ use crate::project::{self, Project};
 use crate::sandbox::{self, Fences};
 use crate::select::SelectedSession;
 use crate::settings_hooks::{self, HookParts};
-use crate::skills::{LateSkillTool, OwnHooks, SkillRunner, SkillTool};
+use crate::skills::{LateSkillTool, OwnHooks, SKILL_TOOL, SkillRunner, SkillTool};
 use crate::tasks::{NewManagers, SessionRuntime, TaskCommands, TaskNotices};
 use crate::transcript::SessionTranscript;
 use crate::{openapi, processes, store};
@@ -61,6 +64,7 @@ impl InteractiveSessionBuilder {
         let main = self.agents.main.take();
         if let Some(agent) = &main {
             self.run_as(agent)?;
+            self.use_servers(agent);
         }
         let project = self.project.clone();
         let places = project.places.clone();
@@ -119,12 +123,16 @@ impl InteractiveSessionBuilder {
             .map(|mcp| mcp.limited(self.tool_limits.clone()));
         let mcp_wait = self.mcp.wait;
         let instructions = mcp.as_ref().map(SessionMcp::instructions).unwrap_or_default();
-        let context = ProjectContext::load(
-            &project,
-            &self.system,
-            (read, self.only_skills.as_deref()),
-            &instructions,
-        );
+        let choice = self.tool_choice(&fences);
+        let request = ContextRequest {
+            text: &self.system,
+            main: main.as_ref(),
+            agents: read,
+            only_skills: self.only_skills.as_deref(),
+            lists_skills: choice.may_add(SKILL_TOOL),
+            servers: &instructions,
+        };
+        let context = ProjectContext::load(&project, &request);
         notices.extend_from_slice(&context.notices);
         let variables = SessionVariables::default();
         // Tools are made for each session, a fork included, from one description of the place.
@@ -140,7 +148,6 @@ impl InteractiveSessionBuilder {
             None => place,
         };
         let gate = Arc::new(PolicyGate::new(project.policy.clone(), project::paths()));
-        let choice = self.tool_choice(&fences);
         // Skills and hooks cannot use tools that the caller does not offer.
         let own_tools = robota_tools::tools(&place.for_session(store.blobs(selected.id())));
         let own_tools = choice.built_in(own_tools);
@@ -207,6 +214,9 @@ impl InteractiveSessionBuilder {
         };
         if let Some(agent) = &main {
             main_agent::join(agent, &project, &own_hooks, &gate)?;
+            // As for an agent that is started: it may read its memory.
+            gate.remember(&context.allow)
+                .map_err(|problem| SdkError::Option { option: "agent", problem })?;
         }
         let skills = SkillRunner::new(
             project.clone(),
@@ -225,8 +235,7 @@ impl InteractiveSessionBuilder {
             self.tools.push(skill_tool);
             None
         } else {
-            let denied = self.tool_limits.denies(&skill_tool.spec().name);
-            (!denied).then(|| {
+            choice.may_add(SKILL_TOOL).then(|| {
                 LateSkillTool::new(context.skills.clone(), skill_tool, project.policy.clone())
             })
         };
@@ -257,7 +266,7 @@ impl InteractiveSessionBuilder {
                 || project.settings.values.agent_processes == Some(true),
             skills: Some(context.skills.clone()),
             mcp: mcp.clone(),
-            mcp_arguments: (self.mcp.arguments.clone(), self.mcp.strict),
+            mcp_choice: McpChoice::from(&self.mcp),
             on_notice: self.on_notice.clone(),
         };
         let runtime = SessionRuntime {
@@ -288,6 +297,10 @@ impl InteractiveSessionBuilder {
         let (tools, todos) = (Arc::new(OnceLock::new()), Arc::new(OnceLock::new()));
         let (queue_limit, commands) = (self.queue_limit, self.commands.clone());
         let runs_schedules = self.background.schedules;
+        let was_resumed = matches!(selected, SelectedSession::Resume(..));
+        let first_prompt = main.as_ref().filter(|_| !was_resumed);
+        let first_prompt =
+            first_prompt.and_then(|agent| FirstPrompt::of(agent, self.on_notice.clone()));
         let open = self.open.clone();
         let name = self.name.take();
         let hints = self.hints.take();
@@ -331,7 +344,6 @@ impl InteractiveSessionBuilder {
         if let Some(late_skills) = late_skills {
             builder = builder.tool_source(Arc::new(late_skills));
         }
-        let was_resumed = matches!(selected, SelectedSession::Resume(..));
         let (session, since) = match selected {
             SelectedSession::New(id) => {
                 if let Some(name) = name {
@@ -389,6 +401,7 @@ impl InteractiveSessionBuilder {
             skills: Some(skills),
             mentions: Some(mentions),
             budget: Some(budget),
+            first_prompt,
             open,
             settings_hooks: Some(settings_hooks),
         });
@@ -495,6 +508,7 @@ impl InteractiveSessionBuilder {
         let can_approve = self.can_approve();
         let project = self.project;
         let choice = ToolChoice { more: std::mem::take(&mut self.tools), ..choice };
+        let conversation_tools = std::mem::take(&mut self.conversation_tools);
         let (commands, open) = (self.commands, self.open);
         let (agent_tool, process_tool) = (self.agents.tool, self.background.process_tool);
         let plans = can_approve.then(|| open.clone());
@@ -516,11 +530,13 @@ impl InteractiveSessionBuilder {
             }
             let mut tools = choice.built_in(built_in);
             // `only_tools` names built-in tools. What the caller adds besides is offered in any
-            // case, unless a rule denies it.
+            // case, unless a rule denies it or the agent of the conversation does not have it.
             let mut more = choice.more.clone();
             more.extend(command_tools(&commands, &open, &session.session));
             more.retain(|tool| choice.may_add(&tool.spec().name));
             tools.extend(more);
+            let denied = |name: &str| choice.policy.denies_tool(name) || choice.limits.denies(name);
+            tools.extend(conversation_tools.iter().filter(|it| !denied(&it.spec().name)).cloned());
             let _ = offered.todos.set(place.todos().clone());
             // A fork of the session has the same tools.
             offered.readers.add(&session.session, &tools);
@@ -618,24 +634,23 @@ impl ToolChoice {
     fn built_in(&self, mut tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
         tools.retain(|tool| {
             let spec = tool.spec();
-            // The caller's names replace those of the agent, but not what the agent denies.
-            let chosen = match &self.only {
-                Some(only) => only.contains(&spec.name) && !self.limits.denies(&spec.name),
-                None => self.limits.allows(&spec.name),
-            };
+            let named = self.only.as_ref().is_none_or(|only| only.contains(&spec.name));
             // In a read-only sandbox commands cannot change files; the file tools, which run outside
             // of it, must not do it for the model.
             (!self.read_only || spec.class != Class::Modify)
                 && (self.asks_user || spec.name != ASK_USER)
-                && chosen
-                && !self.policy.denies_tool(&spec.name)
+                && named
+                && self.may_add(&spec.name)
         });
         tools
     }
 
-    /// Returns whether a tool is offered that the caller adds.
+    /// Returns whether the rules and the agent of the conversation leave a tool. The caller's names
+    /// replace those of the agent, but not what the agent denies.
     fn may_add(&self, name: &str) -> bool {
-        !self.policy.denies_tool(name) && !self.limits.denies(name)
+        let named = self.only.as_ref().is_some_and(|only| only.iter().any(|it| it == name));
+        let left = if named { !self.limits.denies(name) } else { self.limits.allows(name) };
+        left && !self.policy.denies_tool(name)
     }
 }
 

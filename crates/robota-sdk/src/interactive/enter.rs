@@ -136,10 +136,19 @@ impl InteractiveSession {
     /// # Errors
     /// If there is no such command or skill, the skill cannot be used, or a hook blocks it.
     pub async fn prepare(&self, text: &str) -> Result<Prepared, SdkError> {
+        let first = self.first_prompt_before(text);
+        Ok(match self.prepare_typed(text).await? {
+            Prepared::Prompt(prompt) => Prepared::Prompt(self.after_first(first, prompt).await),
+            command @ Prepared::Command(_) => command,
+        })
+    }
+
+    /// Does what [`prepare`](Self::prepare) does, without the first prompt of an agent.
+    pub(super) async fn prepare_typed(&self, text: &str) -> Result<Prepared, SdkError> {
         let found = self.unusual_skill(text);
         let found = found.as_ref().map(|(name, arguments)| (name.as_str(), *arguments));
         let Some((name, arguments)) = found.or_else(|| slash_command(text)) else {
-            return Ok(Prepared::Prompt(self.prepare_prompt(text).await));
+            return Ok(Prepared::Prompt(self.with_mentions(text.into()).await));
         };
         // Commands first: no skill and no server can replace a built-in command.
         if let Some(result) = self.execute_command(name, arguments).await {

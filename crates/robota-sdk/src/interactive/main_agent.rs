@@ -1,12 +1,15 @@
 //! The agent that the conversation itself runs as ([`AgentOptions::main`](crate::AgentOptions)).
 
-use robota_config::agents::AgentDefinition;
+use robota_config::agents::{AgentDefinition, AgentIsolation};
+use robota_config::project::is_linked_worktree;
 use robota_policy::List;
 use robota_session::PolicyGate;
 
 use super::InteractiveSessionBuilder;
-use crate::agents::{ToolLimits, agent_mode, hook_owner};
+use crate::agents::{NamedServers, ToolLimits, agent_mode, hook_owner};
 use crate::error::SdkError;
+use crate::mcp::McpChoice;
+use crate::notice::Notice;
 use crate::project::Project;
 use crate::skills::OwnHooks;
 
@@ -14,14 +17,16 @@ impl InteractiveSessionBuilder {
     /// Takes what the definition says, where the caller has not said otherwise.
     ///
     /// # Errors
-    /// If the definition has fields that only a started agent has.
+    /// If the definition wants a worktree and the folder is none.
     pub(super) fn run_as(&mut self, agent: &AgentDefinition) -> Result<(), SdkError> {
-        let fields = only_when_started(agent);
-        if !fields.is_empty() {
+        // The folder, its settings and its store are known before the agent is, so the conversation
+        // cannot move to another one.
+        if agent.isolation == AgentIsolation::Worktree && !is_linked_worktree(self.project.cwd()) {
             let problem = format!(
-                "`{}` cannot be the conversation: only an agent that a conversation starts has {}",
+                "`{}` works in a git worktree of its own (`isolation: worktree`), but {} is not one: create \
+                 it with `git worktree add` and start there, or let a conversation start the agent",
                 agent.name,
-                fields.join(", ")
+                self.project.cwd().display()
             );
             return Err(SdkError::Option { option: "agent", problem });
         }
@@ -37,16 +42,20 @@ impl InteractiveSessionBuilder {
         }
         Ok(())
     }
-}
 
-/// Returns the fields of a definition that a conversation cannot have.
-fn only_when_started(agent: &AgentDefinition) -> Vec<&'static str> {
-    let fields = [
-        (!agent.skills.is_empty(), "`skills`"),
-        (agent.mcp_servers.is_some(), "`mcpServers`"),
-        (agent.memory.is_some(), "`memory`"),
-    ];
-    fields.into_iter().filter_map(|(given, name)| given.then_some(name)).collect()
+    /// Uses only the MCP servers that the definition names, and starts its own. Those that the caller
+    /// named for this run stay.
+    pub(super) fn use_servers(&mut self, agent: &AgentDefinition) {
+        let Some(named) = NamedServers::of(agent) else { return };
+        self.mcp.only = Some(named.names.clone());
+        match named.started(&McpChoice::from(&self.mcp)) {
+            None => {}
+            Some(Ok(servers)) => self.mcp.arguments.push(servers),
+            Some(Err(refused)) => {
+                (self.on_notice)(Notice::Note(format!("the agent `{}`: {refused}", agent.name)));
+            }
+        }
+    }
 }
 
 /// Adds the hooks of the agent, and denies its tools and calls: tools that are not offered, too, because a

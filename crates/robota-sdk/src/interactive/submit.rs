@@ -188,6 +188,14 @@ impl InteractiveSession {
     /// [`InteractiveSession::submit`].
     pub async fn prepare_prompt(&self, prompt: impl Into<Prompt>) -> PreparedPrompt {
         let prompt = prompt.into();
+        let typed: Vec<_> = prompt.content.iter().filter_map(PromptBlock::typed).collect();
+        let first = self.first_prompt_before(&typed.join("\n"));
+        let prompt = self.with_mentions(prompt).await;
+        self.after_first(first, prompt).await
+    }
+
+    /// Attaches the files that a prompt mentions.
+    pub(super) async fn with_mentions(&self, prompt: Prompt) -> PreparedPrompt {
         let typed = prompt.content.iter().filter_map(PromptBlock::typed);
         let typed: Vec<_> = typed.map(str::to_owned).collect();
         let prepared = prompt.without_files();

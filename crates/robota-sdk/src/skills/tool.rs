@@ -22,10 +22,13 @@ pub(crate) struct SkillTool {
     open: OpenSessions,
 }
 
+/// The name of the tool with which the model uses skills.
+pub(crate) const SKILL_TOOL: &str = "Skill";
+
 impl SkillTool {
     pub(crate) fn new(runner: SkillRunner, open: OpenSessions) -> Self {
         let spec = ToolSpec {
-            name: "Skill".to_owned(),
+            name: SKILL_TOOL.to_owned(),
             description: "Returns the instructions of a skill. The section Skills of the system \
                           prompt lists them. Use it when the description of a skill fits the \
                           task."

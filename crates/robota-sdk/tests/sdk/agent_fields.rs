@@ -3,9 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use robota_core::approve::{Answer, Question};
-use robota_core::permission::Mode;
+use robota_core::permission::{Class, Mode};
 use robota_core::task::{TaskErrorCategory, TaskStatus};
-use robota_sdk::{AgentOptions, AgentRun, AgentWork, Budget, Entered, InteractiveSession, Notice};
+use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_sdk::{
+    AgentOptions, AgentRun, AgentWork, Budget, Earlier, Entered, InteractiveSession, Notice,
+    SessionChoice,
+};
 use robota_session::{Approvals, Selector, approver_fn};
 
 use crate::common::Scene;
@@ -301,17 +305,206 @@ async fn sdk_14_a_conversation_runs_as_an_agent_with_what_its_definition_says() 
 }
 
 #[tokio::test]
-async fn sdk_14_an_agent_whose_fields_a_conversation_cannot_have_is_refused() {
-    for (field, value) in
-        [("skills", serde_json::json!(["style"])), ("memory", serde_json::json!("project"))]
-    {
-        let scene = Scene::new("- Never.\n");
-        let mut fields = serde_json::json!({"description": "Works", "prompt": "You work."});
-        fields[field] = value;
-        let opened = scene.builder().agents(main_agent(&fields)).open().await;
-        let error = opened.err().unwrap().to_string();
-        assert!(error.contains("`worker`") && error.contains(field), "{error}");
+async fn sdk_14_a_conversation_has_the_skills_and_the_memory_of_its_agent() {
+    let scene = Scene::new("- placeholder\n");
+    let memory = scene.path().canonicalize().unwrap();
+    let memory = memory.join("home/.robota/agent-memory/worker/MEMORY.md");
+    let read = format!("{{tools: [{{tool: Read, input: {{file_path: {}}}}}]}}", memory.display());
+    let scene = Scene { provider: Scene::new(&format!("- {read}\n- Done.\n")).provider, ..scene };
+    scene.write("home/.robota/agent-memory/worker/MEMORY.md", "The port is 8080.");
+    scene.write(
+        "home/.robota/skills/style/SKILL.md",
+        "---\nname: style\ndescription: Style\n---\nUse tabs. !`echo never`\n",
+    );
+    scene.write("project/AGENTS.md", "Say please.");
+    let fields = serde_json::json!({"description": "Works", "prompt": "You work.",
+        "skills": ["style", "nothing"], "memory": "user", "instructions": false});
+    let notices: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = notices.clone();
+    let builder = scene.builder().agents(main_agent(&fields)).on_notice(move |notice| {
+        if let Notice::Note(text) = notice {
+            seen.lock().unwrap().push(text);
+        }
+    });
+    let session = builder.open().await.unwrap();
+    session.submit("Go.").await.unwrap().result().await.unwrap();
+    let requests = scene.provider.requests();
+    let system = requests[0].system.as_deref().unwrap();
+    assert!(system.starts_with("You work.\n\n# Skill style\n\nUse tabs."), "{system}");
+    assert!(system.contains("MEMORY.md:\nThe port is 8080."), "{system}");
+    assert!(!system.contains("Say please."), "it has no instructions: {system}");
+    let notices = notices.lock().unwrap().join("\n");
+    assert!(notices.contains("the skill `nothing` is not loaded"), "{notices}");
+    // It is outside of the workspace, and was read without a question.
+    let result = serde_json::to_string(&requests[1].messages).unwrap();
+    assert!(result.contains("1\\tThe port") || result.contains("8080"), "{result}");
+    assert!(!result.contains("denied"), "{result}");
+}
+
+#[tokio::test]
+async fn sdk_14_a_conversation_in_a_worktree_only_if_the_folder_is_one() {
+    let fields = serde_json::json!({"description": "Works", "prompt": "You work.",
+        "isolation": "worktree"});
+    let scene = Scene::new("- Done.\n");
+    let opened = scene.builder().agents(main_agent(&fields)).open().await;
+    let error = opened.err().unwrap().to_string();
+    assert!(error.contains("`worker`") && error.contains("git worktree add"), "{error}");
+    let folder = scene.path().canonicalize().unwrap();
+    let state = folder.join("main/.git/worktrees/project");
+    scene.write("main/.git/worktrees/project/commondir", "../..\n");
+    let link = folder.join("project/.git").display().to_string();
+    scene.write("main/.git/worktrees/project/gitdir", &link);
+    scene.write("project/.git", &format!("gitdir: {}\n", state.display()));
+    let session = scene.builder().agents(main_agent(&fields)).open().await.unwrap();
+    session.submit("Go.").await.unwrap().result().await.unwrap();
+}
+
+#[tokio::test]
+async fn sdk_14_the_first_prompt_of_an_agent_comes_before_that_of_the_user() {
+    let scene = Scene::new("- One.\n- Two.\n");
+    scene.write("project/notes.md", "hello");
+    scene.write(
+        "home/.robota/skills/style/SKILL.md",
+        "---\ndescription: Style\ndisallowed-tools: Write\n---\nUse tabs for $ARGUMENTS.\n",
+    );
+    let fields = serde_json::json!({"description": "Works", "prompt": "You work.",
+        "initialPrompt": "/style code"});
+    let session = scene.builder().agents(main_agent(&fields)).open().await.unwrap();
+    assert_eq!(session.initial_prompt().as_deref(), Some("/style code"));
+    // A command is no prompt.
+    command(&session, "/cost").await;
+    session.submit("Look at @notes.md").await.unwrap().result().await.unwrap();
+    assert_eq!(session.initial_prompt(), None);
+    session.submit("And?").await.unwrap().result().await.unwrap();
+    let requests = scene.provider.requests();
+    let text = requests[0].messages[0].text();
+    assert!(text.contains("Use tabs for code.") && text.contains("Look at @notes.md"), "{text}");
+    assert!(text.contains("hello"), "the file is attached: {text}");
+    assert!(text.find("Use tabs") < text.find("Look at"), "{text}");
+    assert_eq!(requests[1].messages.last().unwrap().text(), "And?");
+    let history =
+        serde_json::to_string(&session.conversation().full_history().await.unwrap()).unwrap();
+    assert!(history.contains("/style code\\n\\nLook at @notes.md"), "{history}");
+    // A session that goes on does not begin again.
+    let id = session.id().clone();
+    session.shutdown("other").await.unwrap();
+    let choice = SessionChoice::Earlier(Earlier::Named(id.to_string()));
+    let again = scene.builder().agents(main_agent(&fields)).choose(choice).open().await.unwrap();
+    assert_eq!(again.initial_prompt(), None);
+}
+
+#[tokio::test]
+async fn sdk_14_a_client_may_enter_the_first_prompt_on_its_own() {
+    let scene = Scene::new("- One.\n- Two.\n");
+    let fields = serde_json::json!({"description": "Works", "prompt": "You work.",
+        "initialPrompt": "Read the plan."});
+    let session = scene.builder().agents(main_agent(&fields)).open().await.unwrap();
+    for text in [session.initial_prompt().unwrap().as_str(), "And?"] {
+        let Entered::Submitted(submitted) = session.enter(text).await.unwrap() else {
+            panic!("{text} is no command");
+        };
+        submitted.result().await.unwrap();
     }
+    let requests = scene.provider.requests();
+    let texts: Vec<_> = requests[1].messages.iter().map(|message| message.text()).collect();
+    assert_eq!(texts, ["Read the plan.", "One.", "And?"]);
+}
+
+/// A tool that a program adds.
+struct Added(ToolSpec);
+
+impl Added {
+    fn new(name: &str) -> Self {
+        Self(ToolSpec {
+            name: name.to_owned(),
+            description: "Added by the program.".to_owned(),
+            input_schema: serde_json::json!({"type": "object"}),
+            class: Class::Inspect,
+        })
+    }
+}
+
+#[async_trait::async_trait]
+impl Tool for Added {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn run(&self, _input: serde_json::Value, _context: ToolContext) -> ToolOutcome {
+        ToolOutcome::ok("done")
+    }
+}
+
+#[tokio::test]
+async fn sdk_14_the_tools_of_an_agent_limit_those_that_a_program_adds() {
+    let skill = "---\ndescription: Style\n---\nUse tabs.\n";
+    for (tools, only, expected) in [
+        (serde_json::json!(["Read"]), None, vec!["Read", "Answer"]),
+        (
+            serde_json::json!(["Read", "Lookup", "Skill"]),
+            None,
+            vec!["Read", "Lookup", "Skill", "Answer"],
+        ),
+        // The names of the caller replace those of the agent.
+        (serde_json::json!(["Read"]), Some(["Read", "Lookup"]), vec!["Read", "Lookup", "Answer"]),
+    ] {
+        let scene = Scene::new("- Done.\n");
+        scene.write("home/.robota/skills/style/SKILL.md", skill);
+        let fields = serde_json::json!({"description": "Works", "prompt": "You work.",
+            "tools": tools});
+        let mut builder = scene.builder().agents(main_agent(&fields));
+        builder = builder.tool(Arc::new(Added::new("Lookup")) as Arc<dyn Tool>);
+        let answer = Arc::new(Added::new("Answer")) as Arc<dyn Tool>;
+        builder = builder.conversation_tool(answer);
+        if let Some(only) = only {
+            builder = builder.only_tools(only.map(str::to_owned).to_vec());
+        }
+        let session = builder.open().await.unwrap();
+        session.submit("Go.").await.unwrap().result().await.unwrap();
+        let request = scene.provider.requests().remove(0);
+        let mut offered: Vec<_> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+        offered.retain(|name| *name != "ReadOutput");
+        offered.sort_unstable();
+        let mut expected = expected;
+        expected.sort_unstable();
+        assert_eq!(offered, expected, "{tools}");
+        let lists = request.system.as_deref().unwrap().contains("# Skills");
+        assert_eq!(lists, expected.contains(&"Skill"), "skills that cannot be used are not listed");
+    }
+}
+
+#[tokio::test]
+async fn an_agent_does_not_have_the_tools_of_the_conversation_alone() {
+    let scene = Scene::new("- Done.\n");
+    let answer = Arc::new(Added::new("Answer")) as Arc<dyn Tool>;
+    let lookup = Arc::new(Added::new("Lookup")) as Arc<dyn Tool>;
+    let session = scene.builder().conversation_tool(answer).tool(lookup).open().await.unwrap();
+    run(&session, "general-purpose").await;
+    let request = scene.provider.requests().remove(0);
+    let offered: Vec<_> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert!(offered.contains(&"Lookup") && !offered.contains(&"Answer"), "{offered:?}");
+}
+
+#[tokio::test]
+async fn sdk_14_an_agent_that_names_others_starts_only_these() {
+    let agent = |name: &str| {
+        format!("{{tools: [{{tool: Agent, input: {{prompt: Go., subagent_type: {name}}}}}]}}")
+    };
+    let script =
+        format!("- {}\n- {}\n- Found.\n- Done.\n", agent("general-purpose"), agent("Explore"));
+    let scene = Scene::new(&script);
+    let fields = serde_json::json!({"description": "Works", "prompt": "You work.",
+        "tools": ["Read", "Agent(Explore, Plan)"]});
+    let options = AgentOptions { tool: true, ..main_agent(&fields) };
+    let session = scene.builder().agents(options).open().await.unwrap();
+    session.submit("Go.").await.unwrap().result().await.unwrap();
+    let requests = scene.provider.requests();
+    let tool = requests[0].tools.iter().find(|tool| tool.name == "Agent").unwrap();
+    assert!(tool.description.contains("- Explore:") && tool.description.contains("- Plan:"));
+    assert!(!tool.description.contains("general-purpose"), "{}", tool.description);
+    let refused = serde_json::to_string(&requests[1].messages).unwrap();
+    assert!(refused.contains("there is no agent `general-purpose`"), "{refused}");
+    assert_eq!(session.tasks().unwrap().list().len(), 1);
 }
 
 #[tokio::test]

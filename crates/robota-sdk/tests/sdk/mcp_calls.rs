@@ -332,3 +332,66 @@ async fn sess_13_a_resource_that_a_user_mentions_is_attached_without_secrets() {
     let (shown, asked) = mentioned(options, "See @own:demo://secret.").await;
     assert_eq!((shown.as_deref(), asked), (Some("[resource own:demo://secret]\n[REDACTED]"), 1));
 }
+
+#[tokio::test]
+async fn sdk_14_a_conversation_as_an_agent_has_the_servers_of_its_definition() {
+    // Nothing answers at this address.
+    let server = json!({"type": "http", "url": "http://127.0.0.1:9/mcp"});
+    let fields = json!({"description": "Works", "prompt": "You work.",
+        "mcpServers": ["first", {"its own": server}, "missing"]});
+    for strict in [false, true] {
+        let scene = Scene::new("- Done.\n");
+        let settings = json!({"mcpServers": {"first": server, "second": server}}).to_string();
+        scene.write("home/.robota/settings.json", &settings);
+        let notices: Arc<std::sync::Mutex<Vec<String>>> = Arc::default();
+        let seen = notices.clone();
+        let (mut agents, _) =
+            robota_config::agents::agents_from_json(&json!({"worker": fields}).to_string());
+        let agents = AgentOptions { main: agents.pop(), ..AgentOptions::default() };
+        let given = json!({"mcpServers": {"given": server}}).to_string();
+        let mcp = McpSetup { arguments: vec![given], strict, ..McpSetup::default() };
+        let builder = scene.builder().agents(agents).mcp(mcp).on_notice(move |notice| {
+            seen.lock().unwrap().push(notice.to_string());
+        });
+        let session = builder.open().await.unwrap();
+        let used = ["first", "second", "given", "its own"]
+            .map(|name| session.mcp().unwrap().scope(name).is_some());
+        let notices = notices.lock().unwrap().join("\n");
+        assert!(notices.contains("no MCP server `missing`"), "{notices}");
+        if strict {
+            assert_eq!(used, [false, false, true, false], "only the servers of the arguments");
+            assert!(
+                notices.contains("are not started") && notices.contains("its own"),
+                "{notices}"
+            );
+        } else {
+            assert_eq!(used, [true, false, true, true]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_agent_has_a_server_whose_name_is_no_name_of_a_tool() {
+    let scene = Scene::new("- Done.\n");
+    let mcp = McpSetup {
+        host_servers: vec!["my own".to_owned()],
+        host: Some(Arc::new(Server::default())),
+        ..McpSetup::default()
+    };
+    let fields = json!({"description": "Works", "prompt": "You work.", "mcpServers": ["my own"]});
+    let (definitions, _) =
+        robota_config::agents::agents_from_json(&json!({"worker": fields}).to_string());
+    let agents = AgentOptions { definitions, ..AgentOptions::default() };
+    let session = scene.builder().agents(agents).mcp(mcp).open().await.unwrap();
+    assert!(session.mcp().unwrap().servers().host_settled(Duration::from_secs(60)).await);
+    let work = robota_sdk::AgentWork {
+        agent: "worker".to_owned(),
+        prompt: "Go.".to_owned(),
+        ..robota_sdk::AgentWork::default()
+    };
+    let run = robota_sdk::AgentRun { work, ..robota_sdk::AgentRun::default() };
+    assert!(session.agent_runs().unwrap().run(run, None).await.success);
+    let request = scene.provider.requests().remove(0);
+    let tools: Vec<_> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert!(tools.contains(&"mcp__my_own__echo"), "{tools:?}");
+}

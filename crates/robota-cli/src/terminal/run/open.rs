@@ -190,6 +190,7 @@ pub(super) async fn open(
         commands,
         history,
         budget: session.spending().budget().session.usd,
+        first_prompt: session.initial_prompt(),
         idle_after: Some(ClientHooks::of(&session).idle_threshold()),
         ..of_settings(&setup)
     };

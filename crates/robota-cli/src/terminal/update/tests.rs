@@ -48,6 +48,23 @@ fn what_is_typed_and_sent_during_the_start_is_kept() {
 }
 
 #[test]
+fn the_first_prompt_of_an_agent_is_entered_unless_the_user_gave_one() {
+    let opened = || {
+        let first_prompt = Some("!ls and go".to_owned());
+        Event::Opened(Box::new(Opened { first_prompt, ..Opened::default() }))
+    };
+    let mut program = Harness::starting(80, 24);
+    let effects = program.send(opened());
+    // The user has not typed it, so it is no command of the shell.
+    assert!(matches!(effects.as_slice(), [Effect::Enter(draft)] if draft.text == "!ls and go"));
+    let mut program = Harness::starting(80, 24);
+    program.type_text("first");
+    program.press("enter");
+    let effects = program.send(opened());
+    assert!(matches!(effects.as_slice(), [Effect::Enter(draft)] if draft.text == "first"));
+}
+
+#[test]
 fn keys_typed_ahead_never_approve() {
     let mut program = Harness::open(80, 24);
     program.prompt("fix it");
