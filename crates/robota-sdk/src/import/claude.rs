@@ -14,7 +14,7 @@ use robota_session::replay::Record;
 use serde_json::{Value, json};
 
 use super::ImportReport;
-use super::conversation::{Call, CallResult, Item, Turn, fill, text_part};
+use super::conversation::{Call, CallResult, Item, NO_IMAGE, Turn, fill, text_part};
 use super::lines::{parse, skip, text, time};
 use branch::Tree;
 
@@ -174,8 +174,11 @@ fn parts(message: &Value) -> Vec<Value> {
         "image" => {
             let source = block.get("source")?;
             let kind = text(source, "media_type").unwrap_or("image/png");
-            let data = text(source, "data")?;
-            Some(json!({"type": "image_inline", "mimeType": kind, "data": data}))
+            // Not those at an address, which would have to be fetched.
+            Some(match text(source, "data") {
+                Some(data) => json!({"type": "image_inline", "mimeType": kind, "data": data}),
+                None => text_part(NO_IMAGE),
+            })
         }
         "document" => Some(text_part("[a document that was not imported]")),
         _ => None,
@@ -185,10 +188,7 @@ fn parts(message: &Value) -> Vec<Value> {
 
 /// Returns the texts of parts. A result has no images in a record, so a note takes their place.
 fn joined(parts: &[Value]) -> String {
-    let text = |part: &Value| {
-        text(part, "text")
-            .map_or_else(|| "[an image that was not imported]".to_owned(), str::to_owned)
-    };
+    let text = |part: &Value| text(part, "text").map_or_else(|| NO_IMAGE.to_owned(), str::to_owned);
     parts.iter().map(text).collect::<Vec<_>>().join("\n")
 }
 

@@ -10,7 +10,7 @@ use robota_session::replay::Record;
 use serde_json::{Value, json};
 
 use super::ImportReport;
-use super::conversation::{Call, CallResult, Item, Turn, fill, text_part};
+use super::conversation::{Call, CallResult, Item, NO_IMAGE, Turn, fill, text_part};
 use super::lines::{parse, skip, text, time};
 
 /// The beginnings of user messages that Codex itself wrote: files and facts that this program adds in
@@ -262,9 +262,12 @@ fn part(part: &Value) -> Option<Value> {
         "input_image" => {
             // Only images that the file contains: an address would have to be fetched, and may be
             // gone.
-            let (head, data) = text(part, "image_url")?.strip_prefix("data:")?.split_once(',')?;
-            let kind = head.strip_suffix(";base64")?;
-            Some(json!({"type": "image_inline", "mimeType": kind, "data": data}))
+            let inline = text(part, "image_url").and_then(|url| {
+                let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
+                let kind = head.strip_suffix(";base64")?;
+                Some(json!({"type": "image_inline", "mimeType": kind, "data": data}))
+            });
+            Some(inline.unwrap_or_else(|| text_part(NO_IMAGE)))
         }
         _ => None,
     }

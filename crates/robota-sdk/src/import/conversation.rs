@@ -147,6 +147,9 @@ fn entry(message: &Value) -> Value {
     })
 }
 
+/// Stands for an image that is not in the file.
+pub(super) const NO_IMAGE: &str = "[an image that was not imported]";
+
 /// Returns a part of a message with this text.
 pub(super) fn text_part(text: &str) -> Value {
     json!({"type": "text", "text": text})

@@ -8,6 +8,8 @@ use super::ImportReport;
 /// Parses each line; lines that are not JSON objects are counted.
 pub(super) fn parse(bytes: &[u8], report: &mut ImportReport) -> Vec<Value> {
     let mut values = Vec::new();
+    // An editor may have added a byte order mark.
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     for line in bytes.split(|byte| *byte == b'\n') {
         let line = line.trim_ascii();
         if line.is_empty() {

@@ -276,7 +276,11 @@ impl<'a> Reader<'a> {
         match text("type")? {
             "text" => Some(Block::text(text("text")?)),
             "image_inline" => {
-                let bytes = base64::engine::general_purpose::STANDARD.decode(text("data")?).ok()?;
+                let decode = |data| base64::engine::general_purpose::STANDARD.decode(data).ok();
+                let Some(bytes) = text("data").and_then(decode) else {
+                    // Not left out: a message without content would be refused by the model.
+                    return Some(Block::text("[an image that cannot be read]"));
+                };
                 let blob = BlobRef::of(&bytes);
                 self.blobs.push(bytes);
                 let media_type = text("mimeType").unwrap_or("application/octet-stream").to_owned();

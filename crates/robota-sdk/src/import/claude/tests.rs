@@ -244,3 +244,29 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn images_that_are_not_in_the_file_leave_a_note() {
+    let image = |source: Value| json!({"type": "image", "source": source});
+    for source in [
+        json!({"type": "url", "url": "http://images.test/a.png"}),
+        json!({"type": "base64", "media_type": "image/png", "data": "!!!"}),
+    ] {
+        let message = json!({"role": "user", "content": [image(source)]});
+        let done = import(&[
+            line("user", "u1", "", 1, &message),
+            answer("a1", "u1", 2, "m1", &says("I see.")),
+        ]);
+        // A model refuses a message without content, and with it the rest of the session.
+        let text = done.state.view.messages[0].text();
+        assert!(text.starts_with("[an image that"), "{text:?}");
+    }
+}
+
+#[test]
+fn a_byte_order_mark_costs_no_line() {
+    let lines = jsonl(&[user("u1", "", 1, "Hello?"), answer("a1", "u1", 2, "m1", &says("Yes."))]);
+    let bytes = [b"\xef\xbb\xbf", lines.as_slice()].concat();
+    let session = read_foreign(ImportSource::Claude, &bytes, "s").unwrap();
+    assert_eq!((session.report.malformed, session.record.messages.len()), (0, 2));
+}
