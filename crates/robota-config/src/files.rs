@@ -71,6 +71,10 @@ impl Files {
             let text = serde_json::Value::Object(places.flags.clone()).to_string();
             sources.push(from_text(Layer::Flags, None, text));
         }
+        for file in places.managed_files() {
+            sources.extend(from_file(Layer::Managed, &file, Missing::Allowed));
+        }
+        sources.extend(places.managed.iter().filter_map(|folder| unread_servers(folder)));
         Self {
             folder: places.cwd.canonicalize().ok(),
             checkout: places.checkout(),
@@ -152,6 +156,18 @@ fn from_text(layer: Layer, file: Option<&Path>, text: String) -> Source {
         }
         Err(error) => unreadable(layer, file, file.is_some().then_some(error.line), &error.message),
     }
+}
+
+/// Returns a warning if a folder of the administrator has a file with MCP servers, which is not read.
+fn unread_servers(folder: &Path) -> Option<Source> {
+    let file = folder.join("managed-mcp.json");
+    file.symlink_metadata().ok()?;
+    let origin = Origin { layer: Layer::Managed, file: Some(file), line: None };
+    let message = "this version does not read this file: its servers are not started, and others are \
+                   not forbidden; use `allowedMcpServers` and `deniedMcpServers` of the managed settings";
+    let (severity, message) = (Severity::Warning, message.to_owned());
+    let problems = vec![Problem { severity, origin, key: None, message }];
+    Some(Source { layer: Layer::Managed, checked: Checked { problems, ..Checked::default() } })
 }
 
 /// Returns the content of an unreadable file: it grants nothing, and its restrictions are unknown.

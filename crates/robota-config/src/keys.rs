@@ -7,8 +7,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::model::{
-    Amount, BuiltInStatusLine, CommandLine, CompactThreshold, Disable, NotificationChannel,
-    OneOrMany, OpenApiService,
+    AgentPermissionSetting, Amount, BuiltInStatusLine, CommandLine, CompactThreshold, Disable,
+    NotificationChannel, OneOrMany, OpenApiService,
 };
 use crate::path::KeyPath;
 
@@ -106,6 +106,8 @@ pub enum CheckoutRule {
     Grants,
     /// The key is always ignored in a checkout.
     UserOnly,
+    /// The key applies only in the files of the administrator.
+    ManagedOnly,
     /// A stricter mode applies without trust, others need trust, `bypassPermissions` is always
     /// ignored.
     Mode,
@@ -119,6 +121,9 @@ pub enum KeySupport {
     /// The program uses the key, but some values have no effect. The program reports them where
     /// it applies the key.
     Partial,
+    /// The value is an object of which the program uses only these members. Loading reports a warning for
+    /// the others.
+    Members(&'static [&'static str]),
     /// The key is accepted, because other programs read the same files, but has no effect yet.
     /// Loading reports a warning.
     NoEffect,
@@ -225,8 +230,8 @@ macro_rules! keys {
     (@check ($type:ty)) => { Check::Type(has_type::<$type>) };
 }
 
-use CheckoutRule::{Grants, OnlyTightensWhen, Tightens, TightensWhen, UserOnly};
-use KeySupport::{NoEffect, Partial, Supported};
+use CheckoutRule::{Grants, ManagedOnly, OnlyTightensWhen, Tightens, TightensWhen, UserOnly};
+use KeySupport::{Members, NoEffect, Partial, Supported};
 use Merge::{Concat, Deep, Highest, Sticky, Union};
 use Strict::{Disable as DISABLE, False, True};
 
@@ -241,10 +246,12 @@ keys! {
     "permissions.defaultMode" Merge::Mode, CheckoutRule::Mode, Supported, (String);
     "permissions.additionalDirectories" Union, Grants, Supported, texts;
     "permissions.disableBypassPermissionsMode" Sticky(DISABLE), Tightens, Supported, (Disable);
+    "allowManagedPermissionRulesOnly" Sticky(True), ManagedOnly, Supported, (bool);
     "defaultTrustLevel" Merge::Mode, CheckoutRule::Mode, Supported, (TrustLevel);
 
     "hooks.*" Concat, Grants, Supported, hooks;
     "disableAllHooks" Highest, UserOnly, Supported, (bool);
+    "allowManagedHooksOnly" Sticky(True), ManagedOnly, Supported, (bool);
     "allowedHttpHookUrls" Union, Grants, Supported, texts;
     "httpHookAllowedEnvVars" Union, Grants, Supported, texts;
     "env.*" Highest, Grants, Supported, (VariableValue);
@@ -283,6 +290,7 @@ keys! {
     "maxRepeatedFailures" Highest, Grants, Supported, (u32);
     "model" Highest, Grants, Supported, (String);
     "fallbackModel" Highest, Grants, Supported, (OneOrMany);
+    "availableModels" Union, Grants, NoEffect, texts;
     "effortLevel" Highest, Grants, Supported, (String);
     "alwaysThinkingEnabled" Highest, Grants, Supported, (bool);
 
@@ -306,6 +314,7 @@ keys! {
     "disabledMcpjsonServers" Union, Tightens, Supported, texts;
     "allowedMcpServers" Union, UserOnly, Supported, servers;
     "deniedMcpServers" Union, Tightens, Supported, servers;
+    "allowManagedMcpServersOnly" Sticky(True), ManagedOnly, Supported, (bool);
     "openApi.*" Highest, Grants, Supported, (OpenApiService);
     "enabledPlugins.*" Highest, Grants, Supported, (bool);
     "pluginConfigs.*" Highest, UserOnly, Supported, (Object);
@@ -330,11 +339,17 @@ keys! {
     "cleanupPeriodDays" Highest, UserOnly, NoEffect, (std::num::NonZeroU32);
     "plansDirectory" Highest, Grants, NoEffect, (String);
     "attribution" Highest, Grants, NoEffect, (Object);
-    "memory" Highest, Grants, Partial, (Object);
+    "memory" Highest, Grants, Members(&["enabled"]), (Object);
     "taskContext" Highest, Grants, Supported, (Object);
     "transports.*" Highest, Grants, NoEffect, (Object);
-    "worktree" Highest, Grants, Partial, (Object);
+    "worktree" Highest, Grants, Members(&["carryChanges"]), (Object);
     "agentProcesses" Highest, Grants, Supported, (bool);
+    "agentPermissions" Highest, Grants, Supported, (AgentPermissionSetting);
+    "backgroundTasks.agents" Highest, Grants, Supported, (std::num::NonZeroU32);
+    "backgroundTasks.processes" Highest, Grants, Supported, (std::num::NonZeroU32);
+    "backgroundTasks.agentSeconds" Highest, Grants, Supported, (std::num::NonZeroU64);
+    "backgroundTasks.agentIdleSeconds" Highest, Grants, Supported, (std::num::NonZeroU64);
+    "backgroundTasks.processSeconds" Highest, Grants, Supported, (std::num::NonZeroU64);
     "theme" Highest, Grants, NoEffect, (String);
     "verbose" Highest, Grants, Supported, (bool);
 }
@@ -387,6 +402,8 @@ pub(crate) fn may_forbid(path: &[String]) -> bool {
             | CheckoutRule::TightensWhen(_)
             | CheckoutRule::OnlyTightensWhen(_)
             | CheckoutRule::Mode => true,
+            // The files of the administrator are strict, like those that can forbid.
+            CheckoutRule::ManagedOnly => true,
             CheckoutRule::Grants | CheckoutRule::UserOnly => false,
         };
         let mut steps = rule.path.split('.');

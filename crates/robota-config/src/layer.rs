@@ -28,12 +28,14 @@ pub enum Layer {
     Argument,
     /// Other command line arguments.
     Flags,
+    /// The files of the administrator of the machine, the highest layer.
+    Managed,
 }
 
 /// Who controls a layer, which decides what it may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LayerScope {
-    /// The user: their own files, or arguments of this run.
+    /// The user: their own files, or arguments of this run; and the administrator of their machine.
     User,
     /// The authors of the checkout, who may be strangers to the user.
     Project,
@@ -55,9 +57,12 @@ impl Layer {
     pub fn scope(self) -> LayerScope {
         match self {
             // Arguments are the user's: a person who can pass them can run any program anyway.
-            Self::BuiltIn | Self::UserRobota | Self::UserClaude | Self::Argument | Self::Flags => {
-                LayerScope::User
-            }
+            Self::BuiltIn
+            | Self::UserRobota
+            | Self::UserClaude
+            | Self::Argument
+            | Self::Flags
+            | Self::Managed => LayerScope::User,
             Self::ProjectRobota
             | Self::ProjectRobotaLocal
             | Self::ProjectClaude
@@ -78,6 +83,7 @@ impl Layer {
             Self::ProjectClaudeLocal => ".claude/settings.local.json",
             Self::Argument => "--settings",
             Self::Flags => "arguments",
+            Self::Managed => "managed settings",
         }
     }
 }

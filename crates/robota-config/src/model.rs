@@ -5,6 +5,8 @@ mod openapi;
 mod provider;
 mod sandbox;
 
+use std::num::{NonZeroU32, NonZeroU64};
+
 use indexmap::IndexMap;
 use robota_core::permission::TrustLevel;
 use schemars::JsonSchema;
@@ -31,9 +33,15 @@ pub struct SettingsFile {
     /// Hooks by event: commands that run at fixed points of a turn.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub hooks: IndexMap<String, Vec<HookGroup>>,
-    /// Turns all hooks off, those of plugins and skills included.
+    /// Turns all hooks off, those of plugins and skills included, but not those of the administrator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disable_all_hooks: Option<bool>,
+    /// For the administrator: no hooks run but those of the managed settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow_managed_hooks_only: Option<bool>,
+    /// For the administrator: no rules allow calls but those of the managed settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow_managed_permission_rules_only: Option<bool>,
     /// The URLs that HTTP hooks may call; absent for all public ones. Private addresses need an entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_http_hook_urls: Option<Vec<String>>,
@@ -79,6 +87,9 @@ pub struct SettingsFile {
     /// Models to use while the first is overloaded; the first of them is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback_model: Option<OneOrMany>,
+    /// The models that may be selected. No effect yet: every model may be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub available_models: Option<Vec<String>>,
     /// The reasoning effort of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort_level: Option<String>,
@@ -162,6 +173,9 @@ pub struct SettingsFile {
     /// MCP servers that are never used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub denied_mcp_servers: Option<Vec<McpServerMatch>>,
+    /// For the administrator: only the managed settings can list allowed servers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow_managed_mcp_servers_only: Option<bool>,
 
     /// Web services whose operations are tools, by the name that the tools begin with.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
@@ -212,6 +226,12 @@ pub struct SettingsFile {
     /// Whether agents run in processes of their own, unless their definition says otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_processes: Option<bool>,
+    /// What agents may do without a question, and who answers the others; `inherit` by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_permissions: Option<AgentPermissionSetting>,
+    /// How many background tasks run at a time, and how long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background_tasks: Option<BackgroundTasks>,
     /// The colour theme of the terminal. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theme: Option<String>,
@@ -439,4 +459,39 @@ pub struct BuiltInStatusLine {
     /// Whether the status line shows the git branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub git_branch: Option<bool>,
+}
+
+/// What agents may do without a question, and who answers the others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AgentPermissionSetting {
+    /// The rules of the session; its user answers the questions.
+    Inherit,
+    /// The same, without what the user has allowed for the session.
+    Forward,
+    /// The rules of the session; questions are denied.
+    Deny,
+    /// The same, and these rules allow calls.
+    Allow(Vec<String>),
+}
+
+/// Limits of background tasks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct BackgroundTasks {
+    /// How many agents run at a time; 8 by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agents: Option<NonZeroU32>,
+    /// How many commands run in the background at a time; 64 by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processes: Option<NonZeroU32>,
+    /// The longest time that an agent runs, in seconds; no limit by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_seconds: Option<NonZeroU64>,
+    /// The longest time that an agent does nothing, in seconds; 600 by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_idle_seconds: Option<NonZeroU64>,
+    /// The longest time that a command runs in the background, in seconds; no limit by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process_seconds: Option<NonZeroU64>,
 }

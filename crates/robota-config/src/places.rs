@@ -23,8 +23,9 @@ pub struct Places {
     pub settings: Option<SettingsArgument>,
     /// The settings files to read (`--setting-sources`); `None` reads all.
     pub sources: Option<Vec<SettingSource>>,
-    /// The file with what the administrator of the machine decided.
-    pub managed: Option<PathBuf>,
+    /// The folders with what the administrator of the machine decided, lowest first: the file
+    /// `managed-settings.json` and those in `managed-settings.d`.
+    pub managed: Vec<PathBuf>,
     /// The settings that other arguments make, such as `--permission-mode`.
     pub flags: Map<String, Value>,
 }
@@ -107,8 +108,8 @@ impl Places {
             claude_dir: set("CLAUDE_CONFIG_DIR").map(PathBuf::from),
             settings: None,
             sources: None,
-            // A fixed path that only an administrator can write, not one of the environment.
-            managed: Some(PathBuf::from("/etc/robota/managed-settings.json")),
+            // Fixed paths that only an administrator can write, not those of the environment.
+            managed: ["/etc/claude-code", "/etc/robota"].map(PathBuf::from).to_vec(),
             flags: Map::new(),
         })
     }
@@ -130,8 +131,25 @@ impl Places {
                 Some(SettingsArgument::File(path)) => Some(self.cwd.join(path)),
                 Some(SettingsArgument::Inline(_)) | None => None,
             },
-            Layer::BuiltIn | Layer::Flags => None,
+            Layer::BuiltIn | Layer::Flags | Layer::Managed => None,
         }
+    }
+
+    /// Returns the files of the administrator, lowest first.
+    pub(crate) fn managed_files(&self) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        for folder in &self.managed {
+            files.push(folder.join("managed-settings.json"));
+            let more = folder.join("managed-settings.d").read_dir().into_iter().flatten().flatten();
+            let is_settings = |path: &PathBuf| {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                name.ends_with(".json") && !name.starts_with('.')
+            };
+            let mut more: Vec<_> = more.map(|entry| entry.path()).filter(is_settings).collect();
+            more.sort();
+            files.append(&mut more);
+        }
+        files
     }
 
     /// Returns whether the layer is read: `--setting-sources` leaves out others.
@@ -140,7 +158,7 @@ impl Places {
             Layer::UserRobota | Layer::UserClaude => SettingSource::User,
             Layer::ProjectRobota | Layer::ProjectClaude => SettingSource::Project,
             Layer::ProjectRobotaLocal | Layer::ProjectClaudeLocal => SettingSource::Local,
-            Layer::BuiltIn | Layer::Argument | Layer::Flags => return true,
+            Layer::BuiltIn | Layer::Argument | Layer::Flags | Layer::Managed => return true,
         };
         // Arguments of the run always count: the user gave them with the list of sources.
         self.sources.as_ref().is_none_or(|sources| sources.contains(&source))
@@ -157,7 +175,11 @@ impl Places {
             Layer::UserRobota | Layer::UserClaude | Layer::Argument => folder_of_file(),
             Layer::ProjectClaudeLocal => Some(self.local_file(RootFile::Yes).anchor),
             Layer::ProjectRobotaLocal => Some(self.local_file(RootFile::No).anchor),
-            Layer::BuiltIn | Layer::ProjectRobota | Layer::ProjectClaude | Layer::Flags => None,
+            Layer::BuiltIn
+            | Layer::ProjectRobota
+            | Layer::ProjectClaude
+            | Layer::Flags
+            | Layer::Managed => None,
         }
         .unwrap_or_else(|| self.cwd.clone())
     }

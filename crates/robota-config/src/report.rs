@@ -50,6 +50,10 @@ pub enum IgnoreReason {
     Untrusted,
     /// Only the user's own settings and arguments can set the key.
     UserOnly,
+    /// Only the administrator's settings can set the key.
+    ManagedOnly,
+    /// The administrator allows no others than those of the managed settings.
+    NotManaged,
     /// The mode is not stricter than the mode of the lower layers.
     NotStricter,
     /// `permissions.disableBypassPermissionsMode` forbids the mode.
@@ -75,6 +79,8 @@ impl IgnoreReason {
         match self {
             Self::Untrusted => "this folder is not trusted",
             Self::UserOnly => "only the user's own settings and arguments can set this",
+            Self::ManagedOnly => "only the managed settings of the administrator can set this",
+            Self::NotManaged => "the managed settings of the administrator allow no others",
             Self::NotStricter => "an untrusted folder can only make the mode stricter",
             Self::BypassDisabled => {
                 "`permissions.disableBypassPermissionsMode` forbids `bypassPermissions`"

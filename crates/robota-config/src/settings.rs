@@ -1,6 +1,7 @@
 //! The effective settings: all layers merged, with a report of problems and ignored values.
 
 mod explain;
+mod managed;
 pub(crate) mod mode;
 
 use indexmap::IndexMap;
@@ -104,6 +105,8 @@ pub struct Settings {
     pub hooks: IndexMap<String, Vec<SourcedHooks>>,
     /// Whether the folder is trusted, so that all settings of its files apply.
     pub trust: Trust,
+    /// Whether no hooks run but those in `hooks`: the administrator allows no others.
+    pub managed_hooks_only: bool,
     /// The MCP servers of the project's `.mcp.json`.
     pub project_servers: ProjectServers,
     /// The files of the project that these settings run. Agents may not change them without approval.
@@ -129,6 +132,7 @@ impl Settings {
         let mut table = Table::default();
         let mut modes = Vec::new();
         let mut unreadable = Vec::new();
+        let managed = managed::Limits::of(&files.sources);
         for source in &files.sources {
             report_problems(&source.checked.problems, &mut report);
             if source.checked.restrictions_unknown {
@@ -138,7 +142,7 @@ impl Settings {
                 );
             }
             for entry in &source.checked.entries {
-                match admit(entry, source.layer, trust) {
+                match managed.admit(entry).and_then(|()| admit(entry, source.layer, trust)) {
                     Ok(()) if is_mode(entry) => modes.push(entry.clone()),
                     Ok(()) => {
                         warn_of_no_effect(entry, &mut report);
@@ -166,13 +170,27 @@ impl Settings {
             unreadable,
         };
         let hooks = hooks(&table);
-        let values = values(&table, &mut report);
+        let mut values = values(&table, &mut report);
+        if managed.keeps_hooks() && values.disable_all_hooks == Some(true) {
+            // All but those of the administrator were left out.
+            values.disable_all_hooks = None;
+        }
         let scopes: &[LayerScope] =
             // Scripts that an untrusted checkout names do not run, so they need no protection.
             if trust.is_given() { &[LayerScope::User, LayerScope::Project] } else { &[LayerScope::User] };
         let named_files = files.named_files(scopes);
         let project_servers = ProjectServers::read(files.servers.as_deref(), trust.is_given());
-        Self { values, permissions, hooks, trust, project_servers, named_files, report, table }
+        Self {
+            values,
+            permissions,
+            hooks,
+            trust,
+            managed_hooks_only: managed.hooks_only(),
+            project_servers,
+            named_files,
+            report,
+            table,
+        }
     }
 
     /// Returns the effective value of a key, or of all keys below it. Secrets are not redacted.
@@ -205,8 +223,11 @@ fn admit(entry: &Entry, layer: Layer, trust: Trust) -> Result<(), IgnoreReason> 
         return Err(IgnoreReason::Repeated);
     }
     match (layer.scope(), effect) {
+        (_, CheckoutRule::ManagedOnly) if layer != Layer::Managed => Err(IgnoreReason::ManagedOnly),
         (LayerScope::User, _) | (LayerScope::Project, CheckoutRule::Tightens) => Ok(()),
-        (LayerScope::Project, CheckoutRule::UserOnly) => Err(IgnoreReason::UserOnly),
+        (LayerScope::Project, CheckoutRule::UserOnly | CheckoutRule::ManagedOnly) => {
+            Err(IgnoreReason::UserOnly)
+        }
         // `mode::resolve` compares the modes.
         (LayerScope::Project, CheckoutRule::Mode) => Ok(()),
         (LayerScope::Project, CheckoutRule::TightensWhen(strict)) => {
@@ -253,16 +274,33 @@ fn report_problems(problems: &[Problem], report: &mut Report) {
 
 /// Warns once of a key that this version accepts and does not use.
 fn warn_of_no_effect(entry: &Entry, report: &mut Report) {
-    let Some(rule) = entry.rule.filter(|rule| rule.support == KeySupport::NoEffect) else { return };
-    // One warning for `mcpServers`, not one for each server.
-    let names = rule.path.split('.').take_while(|name| *name != "*").map(str::to_owned);
-    let problem = Problem {
+    let Some(rule) = entry.rule else { return };
+    let warning = |key: KeyPath, message: String| Problem {
         severity: Severity::Warning,
         origin: entry.origin.clone(),
-        key: Some(KeyPath(names.collect())),
-        message: "no effect yet: this version accepts the key but does not use it".to_owned(),
+        key: Some(key),
+        message,
     };
-    report_problems(&[problem], report);
+    match rule.support {
+        KeySupport::Supported | KeySupport::Partial => return,
+        KeySupport::Members(used) => {
+            let value = entry.content.to_value();
+            let members = value.as_object().into_iter().flatten().map(|(name, _)| name);
+            let unused = members.filter(|name| !used.contains(&name.as_str()));
+            let problems: Vec<_> = unused
+                .map(|name| {
+                    let message = format!("it has no effect; only {} has one", used.join(", "));
+                    warning(entry.path.child(name), message)
+                })
+                .collect();
+            return report_problems(&problems, report);
+        }
+        KeySupport::NoEffect => {}
+    }
+    // One warning for `mcpServers`, not one for each server.
+    let names = rule.path.split('.').take_while(|name| *name != "*").map(str::to_owned);
+    let message = "no effect yet: this version accepts the key but does not use it".to_owned();
+    report_problems(&[warning(KeyPath(names.collect()), message)], report);
 }
 
 /// Checks the rules of an entry and reports invalid ones. An invalid allow rule is ignored. An invalid

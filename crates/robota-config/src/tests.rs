@@ -59,7 +59,7 @@ fn the_schema_has_every_key_and_marks_those_without_effect() {
         match rule.support {
             KeySupport::NoEffect => assert!(marked, "{}: {description}", rule.path),
             KeySupport::Supported => assert!(!marked, "{}: {description}", rule.path),
-            KeySupport::Partial => {}
+            KeySupport::Partial | KeySupport::Members(_) => {}
         }
     }
 }
@@ -100,12 +100,12 @@ fn the_settings_page_has_the_table() {
                 "`\"disable\"` without trust, else ignored"
             }
             CheckoutRule::Grants => "with trust",
-            CheckoutRule::UserOnly => "ignored",
+            CheckoutRule::UserOnly | CheckoutRule::ManagedOnly => "ignored",
             CheckoutRule::Mode => "stricter without trust, else with trust",
         };
         let used = match rule.support {
             KeySupport::Supported => "yes",
-            KeySupport::Partial => "partly",
+            KeySupport::Partial | KeySupport::Members(_) => "partly",
             KeySupport::NoEffect => "**no effect yet**",
         };
         table.push_str(&format!("| `{}` | {merge} | {effect} | {used} |\n", rule.path));

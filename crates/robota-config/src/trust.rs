@@ -183,7 +183,9 @@ fn only_forbids(entry: &Entry) -> bool {
             value == "plan" || value == "safe"
         }
         // It is always ignored in a checkout, so there is nothing to trust.
-        CheckoutRule::UserOnly | CheckoutRule::OnlyTightensWhen(_) => true,
+        CheckoutRule::UserOnly | CheckoutRule::ManagedOnly | CheckoutRule::OnlyTightensWhen(_) => {
+            true
+        }
         CheckoutRule::Grants => false,
     }
 }

@@ -120,7 +120,8 @@ impl SettingsWriter<'_> {
         let layer = target.layer;
         let before = Files::read(self.places);
         // Decided before the write: afterwards the files are others.
-        let keep_trust = layer.scope() == LayerScope::Project && self.may_keep_trust(&before, &target);
+        let keep_trust =
+            layer.scope() == LayerScope::Project && self.may_keep_trust(&before, &target);
         // A worktree can have the local file of its main checkout, which has the trust of another folder.
         let shared = self.places.of_shared_file(layer).map(|places| Files::read(&places));
         let shared = shared.filter(|before| self.may_keep_trust(before, &target));
@@ -208,7 +209,7 @@ fn is_settable(key: &KeyPath) -> bool {
 fn is_user_only(key: &KeyPath, value: &Value) -> bool {
     match keys::find(key.names()) {
         Found::Rule(rule) => match rule.effect {
-            CheckoutRule::UserOnly => true,
+            CheckoutRule::UserOnly | CheckoutRule::ManagedOnly => true,
             CheckoutRule::OnlyTightensWhen(strict) => !strict.is(value),
             CheckoutRule::Mode => value == Mode::BypassPermissions.name(),
             CheckoutRule::Tightens | CheckoutRule::TightensWhen(_) | CheckoutRule::Grants => false,
@@ -235,7 +236,7 @@ struct Target {
 impl Target {
     fn open(places: &Places, layer: Layer) -> Result<Self, ConfigError> {
         let file = match layer {
-            Layer::BuiltIn | Layer::Argument | Layer::Flags => None,
+            Layer::BuiltIn | Layer::Argument | Layer::Flags | Layer::Managed => None,
             _ => places.file(layer),
         };
         let file = file.ok_or(ConfigError::NoPlace(

@@ -478,3 +478,123 @@ fn invalid_rules_are_reported_and_only_allow_rules_are_ignored() {
     assert_eq!(settings.report.problems.len(), 2);
     assert!(problems(&settings)[0].contains("settings.json:2: `permissions.allow`"));
 }
+
+/// Writes files of the administrator, and returns the places that have them.
+fn managed(world: &World, files: &[(&str, &str)]) -> robota_config::Places {
+    let folder = world.places.cwd.parent().unwrap().join("etc");
+    for (name, text) in files {
+        let file = folder.join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    }
+    robota_config::Places { managed: vec![folder], ..world.places.clone() }
+}
+
+fn load_in(places: &robota_config::Places) -> robota_config::Settings {
+    let trust = robota_config::TrustStore::load(places);
+    robota_config::load(places, &trust, &|_, _| Ok(()))
+}
+
+#[test]
+fn managed_settings_are_the_highest_layer() {
+    let mut world = World::with(&[(
+        Layer::UserRobota,
+        r#"{"permissions": {"allow": ["Mine"], "deny": ["Own"]}, "model": "mine", "language": "de"}"#,
+    )]);
+    world.places.settings = Some(r#"{"model": "argument"}"#.into());
+    let places = managed(
+        &world,
+        &[
+            (
+                "managed-settings.json",
+                r#"{"permissions": {"deny": ["Bash(curl *)"], "ask": ["Bash(git push *)"],
+                    "disableBypassPermissionsMode": "disable"}, "model": "first"}"#,
+            ),
+            ("managed-settings.d/b.json", r#"{"model": "last"}"#),
+            ("managed-settings.d/a.json", r#"{"model": "second"}"#),
+            ("managed-settings.d/.c.json", r#"{"model": "hidden"}"#),
+            ("managed-settings.d/notes.txt", "no settings"),
+            ("managed-mcp.json", "{}"),
+        ],
+    );
+    let settings = load_in(&places);
+    assert_eq!(common::texts(&settings.permissions.deny), ["Own", "Bash(curl *)"]);
+    assert_eq!(common::texts(&settings.permissions.ask), ["Bash(git push *)"]);
+    assert!(settings.permissions.bypass_disabled);
+    assert_eq!(settings.values.model.as_deref(), Some("last"));
+    assert_eq!(settings.values.language.as_deref(), Some("de"));
+    let origin = settings.permissions.deny[1].origin.to_string();
+    assert!(origin.contains("managed-settings.json:1"), "{origin}");
+    let reported = problems(&settings).join("\n");
+    assert!(
+        reported.contains("managed-mcp.json") && reported.contains("does not read"),
+        "{reported}"
+    );
+    // One that cannot be read allows nothing.
+    let places = managed(&world, &[("managed-settings.d/b.json", "{")]);
+    let settings = load_in(&places);
+    assert!(allowed(&settings).is_empty() && settings.permissions.unreadable.len() == 1);
+}
+
+#[test]
+fn the_administrator_can_allow_no_other_rules_and_hooks() {
+    let hook = |command: &str| {
+        format!(
+            r#"{{"PreToolUse": [{{"hooks": [{{"type": "command", "command": "{command}"}}]}}]}}"#
+        )
+    };
+    let keys = r#""allowManagedHooksOnly": true, "allowManagedPermissionRulesOnly": true"#;
+    let own = format!(
+        r#"{{"permissions": {{"allow": ["Mine"], "deny": ["Own"]}}, "hooks": {}, {keys}}}"#,
+        hook("mine")
+    );
+    let world = World::with(&[(Layer::UserRobota, &own)]);
+    // The keys mean nothing in other files.
+    let settings = load_in(&world.places);
+    assert_eq!((allowed(&settings), settings.hooks.len()), (vec!["Mine"], 1));
+    let dropped = |settings: &robota_config::Settings| -> Vec<String> {
+        settings.report.dropped.iter().map(ToString::to_string).collect()
+    };
+    let ignored = dropped(&settings).join("\n");
+    assert_eq!(ignored.matches("only the managed settings").count(), 2, "{ignored}");
+    let theirs = format!(
+        r#"{{"permissions": {{"allow": ["Theirs"]}}, "hooks": {}, {keys}}}"#,
+        hook("theirs")
+    );
+    let places = managed(&world, &[("managed-settings.json", &theirs)]);
+    let settings = load_in(&places);
+    assert_eq!(allowed(&settings), ["Theirs"]);
+    assert_eq!(common::texts(&settings.permissions.deny), ["Own"], "restrictions still apply");
+    let hooks = serde_json::to_string(&settings.hooks).unwrap();
+    assert!(hooks.contains("theirs") && !hooks.contains("mine") && settings.managed_hooks_only);
+    assert_eq!(dropped(&settings).join("\n").matches("allow no others").count(), 2);
+}
+
+#[test]
+fn a_user_cannot_turn_off_the_hooks_of_the_administrator() {
+    let hooks = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}}"#;
+    for layer in [Layer::UserRobota, Layer::UserClaude] {
+        let world = World::with(&[(layer, r#"{"disableAllHooks": true}"#)]);
+        let places = managed(&world, &[("managed-settings.json", hooks)]);
+        let settings = load_in(&places);
+        assert_eq!(settings.hooks.len(), 1);
+        assert!(settings.values.disable_all_hooks.is_none() && settings.managed_hooks_only);
+    }
+    // The administrator can.
+    let off = hooks.replacen('{', r#"{"disableAllHooks": true, "#, 1);
+    let world = World::new();
+    let places = managed(&world, &[("managed-settings.json", &off)]);
+    assert_eq!(load_in(&places).values.disable_all_hooks, Some(true));
+}
+
+#[test]
+fn members_without_effect_are_reported() {
+    let world = World::with(&[(
+        Layer::UserClaude,
+        r#"{"worktree": {"baseRef": "head", "carryChanges": true}, "memory": {"enabled": true, "index": 1}}"#,
+    )]);
+    let reported = problems(&world.load());
+    assert_eq!(reported.len(), 2, "{reported:?}");
+    assert!(reported[0].contains("`worktree.baseRef`: it has no effect; only carryChanges"));
+    assert!(reported[1].contains("`memory.index`"), "{reported:?}");
+}

@@ -61,7 +61,7 @@ const MODEL_VARIABLE: &str = "CLAUDE_CODE_SUBAGENT_MODEL";
 /// // The model may start agents, but they cannot do anything that needs an approval.
 /// let options = AgentOptions {
 ///     tool: true,
-///     permissions: AgentPermissions::Deny,
+///     permissions: Some(AgentPermissions::Deny),
 ///     ..AgentOptions::default()
 /// };
 /// assert!(options.definitions.is_empty());
@@ -76,8 +76,12 @@ pub struct AgentOptions {
     /// memory, MCP servers, hooks, first prompt, permission mode, effort and limit of rounds, where the
     /// builder has no other. The caller chooses its model.
     pub main: Option<AgentDefinition>,
-    /// What agents may do without a question, and who answers their questions.
-    pub permissions: AgentPermissions,
+    /// Tools of the conversation alone, such as one that takes its answer. Agents do not have them, and the
+    /// tools that `main` lists do not leave them out; what `main` or a rule denies is not offered.
+    pub conversation_tools: Vec<Arc<dyn Tool>>,
+    /// What agents may do without a question, and who answers their questions; none for what the setting
+    /// `agentPermissions` says.
+    pub permissions: Option<AgentPermissions>,
     /// Hooks that run before and after the tool calls of agents, besides those of the settings and the
     /// first hooks of the session.
     pub hooks: Vec<Arc<dyn Hooks>>,

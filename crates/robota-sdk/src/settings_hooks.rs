@@ -95,7 +95,8 @@ pub(crate) fn runner(
         let groups = project.settings.hooks.get(event.name()).into_iter().flatten();
         runner = runner.groups(event, groups.map(|sourced| sourced.group.clone()));
     }
-    for plugin in project.plugins.active() {
+    let plugins = project.plugins.active().filter(|_| !project.settings.managed_hooks_only);
+    for plugin in plugins {
         let (hooks, mut problems) = plugin.hooks();
         if !hooks.is_empty() {
             problems.extend(plugin.create_data().err().map(|it| format!("its data folder: {it}")));

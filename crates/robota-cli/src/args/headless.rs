@@ -26,6 +26,27 @@ pub(crate) enum NativeWebArg {
     Fetch,
 }
 
+/// What agents may do without a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AgentPermissionsArg {
+    /// The rules of the session; its user answers the questions.
+    Inherit,
+    /// The same, without what the user has allowed for the session.
+    Forward,
+    /// The rules of the session; questions are denied.
+    Deny,
+}
+
+impl From<AgentPermissionsArg> for robota_sdk::AgentPermissions {
+    fn from(given: AgentPermissionsArg) -> Self {
+        match given {
+            AgentPermissionsArg::Inherit => Self::Inherit,
+            AgentPermissionsArg::Forward => Self::Forward,
+            AgentPermissionsArg::Deny => Self::Deny,
+        }
+    }
+}
+
 /// Options of a headless run (`robota -p`).
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PrintArgs {
@@ -212,6 +233,12 @@ pub(crate) struct PrintArgs {
     /// limits [default: the setting `agent`].
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
+
+    /// What agents may do without a question: `inherit` has the rules of the session, and its user
+    /// answers the questions; `forward` is without what the user has allowed for the session; `deny`
+    /// denies the questions [default: the setting `agentPermissions`].
+    #[arg(long, value_name = "RULES", value_enum)]
+    pub(crate) agent_permissions: Option<AgentPermissionsArg>,
 
     /// Configuration of MCP servers: files or JSON (repeatable).
     #[arg(long, value_name = "FILE|JSON", num_args = 1..)]

@@ -76,7 +76,11 @@ fn list(as_json: bool, settings: &SettingsArgs) -> anyhow::Result<Exit> {
         output::note("robota: no settings file sets anything");
     }
     for explanation in &explanations {
-        output::line(&format!("{} = {}", explanation.key, explanation.value));
+        let used = match keys::support(&explanation.key) {
+            Some(KeySupport::NoEffect) | None => "  (no effect)",
+            Some(KeySupport::Supported | KeySupport::Partial | KeySupport::Members(_)) => "",
+        };
+        output::line(&format!("{} = {}{used}", explanation.key, explanation.value));
     }
     Ok(report_errors(&setup, None).unwrap_or(Exit::Ok))
 }

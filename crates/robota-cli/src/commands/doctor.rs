@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use robota_config::Severity;
+use robota_config::{KeyPath, Problem, Severity, keys};
 use robota_core::catalogue::{Catalogue, format_tokens};
 use robota_core::error::Diagnose as _;
 use robota_core::sandbox::SandboxLevel;
@@ -109,14 +109,26 @@ fn settings(setup: &Setup) -> Check {
     }
     let errors = problems.iter().filter(|problem| problem.severity == Severity::Error).count();
     let folder = setup.places.cwd.display();
-    match problems.first() {
+    let is_error = |problem: &&Problem| problem.severity == Severity::Error;
+    // A key without effect is less important than a value that is wrong.
+    match problems.iter().find(is_error).or(problems.first()) {
         None => Check::new("settings", Health::Ok, format!("valid, for {folder}")),
         Some(first) => {
             let health = if errors > 0 { Health::Failed } else { Health::Warning };
             let more = problems.len() - 1;
             let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
-            Check::new("settings", health, format!("{first}{more}"))
-                .hint("run `robota config explain` to see all of them")
+            let unused = problems.iter().filter_map(|problem| problem.key.as_ref());
+            let has_none = |key: &&KeyPath| {
+                matches!(keys::support(key), Some(keys::KeySupport::NoEffect) | None)
+            };
+            let mut unused: Vec<_> = unused.filter(has_none).map(ToString::to_string).collect();
+            unused.dedup();
+            let hint = "run `robota config explain` to see all of them";
+            let hint = match unused.is_empty() {
+                true => hint.to_owned(),
+                false => format!("{hint}; keys without effect: {}", unused.join(", ")),
+            };
+            Check::new("settings", health, format!("{first}{more}")).hint(hint)
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use robota_config::Layer;
 use robota_core::hook::{
     HookDefinition, HookEvent, HookGroup, HookKind, HookRunner, HookTimes, MatchedOn,
 };
@@ -86,13 +87,12 @@ pub(super) fn reply(setup: &Setup, host: &HostHooks, runners: &[Arc<HookRunner>]
         "events": events,
         "hooks": rows,
         "eventCatalog": HookEvent::ALL.map(describe),
-        // An administrator cannot forbid or add hooks.
         "policy": {
             "disabledByPolicy": false,
-            "managedOnly": false,
+            "managedOnly": setup.settings.managed_hooks_only,
             "pluginOnly": false,
             "allDisabled": !enabled,
-            "policyHookCount": 0,
+            "policyHookCount": managed_hooks(setup),
         },
     });
     let errors = errors(setup);
@@ -100,6 +100,13 @@ pub(super) fn reply(setup: &Setup, host: &HostHooks, runners: &[Arc<HookRunner>]
         reply["errors"] = errors.into();
     }
     reply
+}
+
+/// Returns the number of the administrator's hooks.
+fn managed_hooks(setup: &Setup) -> usize {
+    let groups = setup.settings.hooks.values().flatten();
+    let managed = groups.filter(|sourced| sourced.origin.layer == Layer::Managed);
+    managed.map(|sourced| sourced.group.hooks.len()).sum()
 }
 
 fn of_group<'a>(event: &'a str, group: &'a HookGroup) -> impl Iterator<Item = Row<'a>> {

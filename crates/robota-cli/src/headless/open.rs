@@ -125,6 +125,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         observer: Some(requests.meter.observe_agents()),
         program: ProcessOptions::of_run(args, options)
             .and_then(|options| agent_process::program(options, setup)),
+        permissions: args.agent_permissions.map(robota_sdk::AgentPermissions::from),
         ..AgentOptions::default()
     };
     let folder = cwd.display().to_string();
@@ -155,12 +156,11 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         }
         builder = builder.hooks(runner);
     }
-    builder = builder.hook_observer(hook_changes).agents(agents);
     if let (Some(schema), Some(answer)) = (schema, &structured) {
-        builder = builder
-            .hooks(StructuredHooks(answer.clone()))
-            .conversation_tool(StructuredOutput::new(schema, answer.clone()));
+        builder = builder.hooks(StructuredHooks(answer.clone()));
+        agents.conversation_tools.push(Arc::new(StructuredOutput::new(schema, answer.clone())));
     }
+    builder = builder.hook_observer(hook_changes).agents(agents);
     if let Some(approver) = &requests.approver {
         builder =
             builder.approvals(Approvals::Handler(approver.clone())).questions(approver.clone());

@@ -158,7 +158,7 @@ pub(super) fn permission_rules(setup: &Setup, session: Option<&Session>) -> Valu
         "rules": rules,
         "workspaceDirectories": directories,
         "originalCwd": setup.cwd(),
-        "managedOnly": false,
+        "managedOnly": setup.settings.values.allow_managed_permission_rules_only == Some(true),
     }})
 }
 
@@ -180,7 +180,7 @@ pub(super) fn source(layer: Layer) -> (&'static str, &'static str) {
         Layer::ProjectRobotaLocal | Layer::ProjectClaudeLocal => ("localSettings", "persistent"),
         Layer::Argument => ("flagSettings", "readonly"),
         Layer::Flags => ("cliArg", "session"),
-        Layer::BuiltIn => ("policySettings", "readonly"),
+        Layer::BuiltIn | Layer::Managed => ("policySettings", "readonly"),
     }
 }
 

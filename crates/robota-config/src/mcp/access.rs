@@ -1,7 +1,6 @@
 //! Which MCP servers may be used at all: `allowedMcpServers` and `deniedMcpServers`.
 //!
-//! The lists come from the user's settings and from the file of the administrator,
-//! `/etc/robota/managed-settings.json`. A server that any of the lists denies is never used. If
+//! The lists come from the user's settings and from the files of the administrator. A server that any of the lists denies is never used. If
 //! there is a list of allowed servers, others are not used; with `allowManagedMcpServersOnly` only
 //! the administrator's list counts. A checkout can add denials and nothing else.
 
@@ -125,16 +124,22 @@ impl McpAccess {
 }
 
 fn managed(places: &Places) -> Result<Managed, String> {
-    let Some(file) = &places.managed else { return Ok(Managed::default()) };
-    let failed = |why: String| format!("{}: {why}", file.display());
-    let content = read_bounded(file).map_err(|error| failed(error.to_string()))?;
-    match content {
-        None => Ok(Managed::default()),
+    let mut all = Managed::default();
+    for file in places.managed_files() {
+        let failed = |why: String| format!("{}: {why}", file.display());
+        let content = read_bounded(&file).map_err(|error| failed(error.to_string()))?;
+        let Some(content) = content else { continue };
         // Strict, unlike the files of users: one that is not valid JSON allows nothing.
-        Some(content) => {
-            serde_json::from_slice(&content).map_err(|error| failed(error.to_string()))
-        }
+        let read: Managed =
+            serde_json::from_slice(&content).map_err(|error| failed(error.to_string()))?;
+        all.allowed_mcp_servers = match (all.allowed_mcp_servers, read.allowed_mcp_servers) {
+            (Some(earlier), Some(later)) => Some([earlier, later].concat()),
+            (earlier, later) => earlier.or(later),
+        };
+        all.denied_mcp_servers.extend(read.denied_mcp_servers);
+        all.allow_managed_mcp_servers_only |= read.allow_managed_mcp_servers_only;
     }
+    Ok(all)
 }
 
 /// Returns whether an address has the form of a pattern. Each part is compared for itself, so that a

@@ -131,7 +131,8 @@ impl Folders {
             | Layer::ProjectClaude
             | Layer::ProjectClaudeLocal
             | Layer::Argument
-            | Layer::Flags => None,
+            | Layer::Flags
+            | Layer::Managed => None,
         };
         base.filter(|_| self.places.reads(layer)).map(|base| base.join(name))
     }

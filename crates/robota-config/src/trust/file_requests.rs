@@ -88,6 +88,10 @@ fn agent_requests(reader: &ContextReader, agent: &AgentDefinition) -> Vec<String
                 let mode = asked.permission_mode.map_or("default", Mode::name);
                 found.push(format!("permission mode `{mode}`"));
             }
+            "initialPrompt" => {
+                let text = asked.initial_prompt.as_deref().map(visible).unwrap_or_default();
+                found.push(format!("enters `{text}` as your first prompt"));
+            }
             "memory" => found.push("the agent's memory of all projects".to_owned()),
             other => found.push(other.to_owned()),
         }

@@ -67,6 +67,10 @@ pub struct TaskManagerOptions {
     pub agents: usize,
     /// How many processes may run at a time.
     pub processes: usize,
+    /// When agents are ended whose request has no limits.
+    pub agent_limits: TaskLimits,
+    /// When processes are ended whose request has no limits.
+    pub process_limits: TaskLimits,
     /// The deepest level of agents; 1 means that agents start no agents.
     pub max_depth: u32,
     /// Keeps the text of tasks.
@@ -84,6 +88,8 @@ impl Default for TaskManagerOptions {
             // only by memory.
             agents: 8,
             processes: 64,
+            agent_limits: TaskLimits::of(TaskKind::Agent),
+            process_limits: TaskLimits::of(TaskKind::Process),
             max_depth: 1,
             logs: Arc::new(MemoryLogs::default()),
             clock: Arc::new(SystemClock),
@@ -317,7 +323,10 @@ impl TaskManager {
         // Recorded first, started second: after a crash the journal names every task that may have
         // run.
         let (limits, group) = (request.limits.clone(), request.group.clone());
-        let limits = limits.unwrap_or_else(|| TaskLimits::of(kind));
+        let limits = limits.unwrap_or_else(|| match kind {
+            TaskKind::Agent => self.inner.options.agent_limits.clone(),
+            TaskKind::Process => self.inner.options.process_limits.clone(),
+        });
         let inputs = TaskInputs::default();
         if !request.work.takes_input() {
             // What is sent to it is an error, and not lost.

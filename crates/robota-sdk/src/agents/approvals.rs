@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use robota_config::model;
 use robota_core::approve::{Answer, Approver, Question};
 use robota_core::ids::{SessionId, TaskId};
 use robota_core::permission::{PermissionUpdate, RuleUpdate, UpdateDestination, Verdict};
@@ -36,6 +37,17 @@ pub enum AgentPermissions {
     Forward,
     /// Rules and mode of the parent; questions are denied.
     Deny,
+}
+
+impl From<model::AgentPermissionSetting> for AgentPermissions {
+    fn from(setting: model::AgentPermissionSetting) -> Self {
+        match setting {
+            model::AgentPermissionSetting::Inherit => Self::Inherit,
+            model::AgentPermissionSetting::Forward => Self::Forward,
+            model::AgentPermissionSetting::Deny => Self::Deny,
+            model::AgentPermissionSetting::Allow(rules) => Self::PreApproved(rules),
+        }
+    }
 }
 
 impl AgentPermissions {

@@ -92,8 +92,6 @@ pub struct InteractiveSessionBuilder {
     pub(super) tool_limits: ToolLimits,
     pub(super) only_skills: Option<Vec<String>>,
     pub(super) tools: Vec<Arc<dyn Tool>>,
-    /// Tools that agents do not have.
-    pub(super) conversation_tools: Vec<Arc<dyn Tool>>,
     pub(super) reaper: Option<ReaperProgram>,
     pub(super) hints: Option<Vec<RecoveryHint>>,
     pub(super) on_notice: NoticeHandler,
@@ -139,7 +137,6 @@ impl InteractiveSessionBuilder {
             only_tools: None,
             tool_limits: ToolLimits::default(),
             tools: Vec::new(),
-            conversation_tools: Vec::new(),
             reaper: None,
             hints: None,
             on_notice: Arc::new(|_| {}),
@@ -290,14 +287,6 @@ impl InteractiveSessionBuilder {
     /// the conversation runs as an agent whose definition lists its tools, the tool must be one of them.
     pub fn tool(mut self, tool: impl IntoArc<dyn Tool>) -> Self {
         self.tools.push(tool.into_arc());
-        self
-    }
-
-    /// Offers a tool to the conversation alone, such as one that takes its answer. Agents do not have it,
-    /// and the tools that the definition of [`AgentOptions::main`] lists do not leave it out; what that
-    /// definition or a rule denies is not offered.
-    pub fn conversation_tool(mut self, tool: impl IntoArc<dyn Tool>) -> Self {
-        self.conversation_tools.push(tool.into_arc());
         self
     }
 

@@ -33,7 +33,9 @@ use super::loaded::report_nested;
 use super::mode_questions::ModeQuestions;
 use super::session_rules::SessionRules;
 use super::{InteractiveSession, LoadedContext, OpenSessions, Shared, main_agent};
-use crate::agents::{AgentCatalogue, AgentParts, AnswerAgents, EstimatingGate, ToolLimits};
+use crate::agents::{
+    AgentCatalogue, AgentParts, AgentPermissions, AnswerAgents, EstimatingGate, ToolLimits,
+};
 use crate::budget::{Budget, BudgetGuard};
 use crate::commands::command_tools;
 use crate::context::{ContextRequest, ProjectContext, lock};
@@ -257,7 +259,10 @@ impl InteractiveSessionBuilder {
             hooks: agent_hooks,
             observer: self.agents.observer.take(),
             hook_observer: self.hook_observer.take(),
-            permissions: std::mem::take(&mut self.agents.permissions),
+            permissions: self.agents.permissions.take().unwrap_or_else(|| {
+                let setting = project.settings.values.agent_permissions.clone();
+                setting.map(AgentPermissions::from).unwrap_or_default()
+            }),
             supervisor: supervisor.clone(),
             environment: environment.clone(),
             open: self.open.clone(),
@@ -508,7 +513,7 @@ impl InteractiveSessionBuilder {
         let can_approve = self.can_approve();
         let project = self.project;
         let choice = ToolChoice { more: std::mem::take(&mut self.tools), ..choice };
-        let conversation_tools = std::mem::take(&mut self.conversation_tools);
+        let conversation_tools = std::mem::take(&mut self.agents.conversation_tools);
         let (commands, open) = (self.commands, self.open);
         let (agent_tool, process_tool) = (self.agents.tool, self.background.process_tool);
         let plans = can_approve.then(|| open.clone());
@@ -571,7 +576,8 @@ impl InteractiveSessionBuilder {
 fn has_elicitation_hooks(project: &Project) -> bool {
     let decides = |event| matches!(event, HookEvent::Elicitation | HookEvent::ElicitationResult);
     let mut of_settings = project.settings.hooks.keys().filter_map(|name| name.parse().ok());
-    let mut of_plugins = project.plugins.active().flat_map(|plugin| plugin.hooks().0);
+    let plugins = project.plugins.active().filter(|_| !project.settings.managed_hooks_only);
+    let mut of_plugins = plugins.flat_map(|plugin| plugin.hooks().0);
     project.settings.values.disable_all_hooks != Some(true)
         && (of_settings.any(decides) || of_plugins.any(|(event, _)| decides(event)))
 }

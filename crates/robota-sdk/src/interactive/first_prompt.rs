@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::event::joined_texts;
 use super::history::DISPLAY;
-use super::{InteractiveSession, Prepared, PreparedPrompt};
+use super::{Conversation, InteractiveSession, Prepared, PreparedPrompt};
 use crate::mentions::{ATTACHMENTS, AttachedBlocks};
 use crate::notice::Notice;
 
@@ -34,15 +34,17 @@ impl FirstPrompt {
     }
 }
 
-impl InteractiveSession {
+impl Conversation<'_> {
     /// Returns the first prompt of the agent that the conversation runs as, until it is sent. The session
     /// adds it before the first prompt of the user. A client that shows a new session without a prompt may
-    /// [`enter`](Self::enter) it; then it is not added again.
+    /// [`enter`](InteractiveSession::enter) it; then it is not added again.
     #[must_use]
     pub fn initial_prompt(&self) -> Option<String> {
-        self.0.first_prompt.as_ref()?.lock().clone()
+        self.0.0.first_prompt.as_ref()?.lock().clone()
     }
+}
 
+impl InteractiveSession {
     /// Returns the text that comes before what was typed; none if that is the first prompt itself, which
     /// counts as sent then.
     pub(super) fn first_prompt_before(&self, typed: &str) -> Option<String> {

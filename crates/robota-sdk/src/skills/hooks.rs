@@ -37,6 +37,12 @@ impl OwnHooks {
         if project.settings.values.disable_all_hooks == Some(true) {
             return;
         }
+        if project.settings.managed_hooks_only {
+            let text = "its hooks do not run: the administrator of this machine allows only those of the \
+                        managed settings";
+            (self.on_notice)(Notice::Note(format!("{owner}: {text}")));
+            return;
+        }
         let problem = |text: String| {
             (self.on_notice)(Notice::Error(format!("{owner}: {text}")));
         };

@@ -1,7 +1,10 @@
 //! Makes the task manager of a session and of each of its forks.
 
+use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
+use std::time::Duration;
 
+use robota_config::SettingsFile;
 use robota_core::hook::HookRunner;
 use robota_core::ids::SessionId;
 use robota_core::tool::Tool;
@@ -33,7 +36,7 @@ pub(crate) struct SessionRuntime {
 impl SessionRuntime {
     /// Creates the manager of a session.
     pub(crate) fn manager(&self, session: &SessionId) -> TaskManager {
-        let mut options = TaskManagerOptions::default();
+        let mut options = task_options(&self.parts.project.settings.values);
         if self.log_files {
             let folder = log_folder(self.parts.project.cwd(), session);
             options.logs = Arc::new(FileLogs::new(folder));
@@ -77,4 +80,19 @@ impl SessionRuntime {
         let runs = AgentRuns { parts: self.parts.clone(), manager };
         Arc::new(AgentTool::new(Arc::new(SessionAgentRunner(runs))))
     }
+}
+
+/// Returns how many tasks run at a time, and when they are ended.
+fn task_options(settings: &SettingsFile) -> TaskManagerOptions {
+    let mut options = TaskManagerOptions::default();
+    let Some(tasks) = &settings.background_tasks else { return options };
+    let count = |number: NonZeroU32| usize::try_from(number.get()).unwrap_or(usize::MAX);
+    let seconds = |number: NonZeroU64| Duration::from_secs(number.get());
+    options.agents = tasks.agents.map_or(options.agents, count);
+    options.processes = tasks.processes.map_or(options.processes, count);
+    let (agent, process) = (&mut options.agent_limits, &mut options.process_limits);
+    agent.runtime = tasks.agent_seconds.map(seconds).or(agent.runtime);
+    agent.idle = tasks.agent_idle_seconds.map(seconds).or(agent.idle);
+    process.runtime = tasks.process_seconds.map(seconds).or(process.runtime);
+    options
 }

@@ -370,11 +370,11 @@ async fn sdk_14_the_first_prompt_of_an_agent_comes_before_that_of_the_user() {
     let fields = serde_json::json!({"description": "Works", "prompt": "You work.",
         "initialPrompt": "/style code"});
     let session = scene.builder().agents(main_agent(&fields)).open().await.unwrap();
-    assert_eq!(session.initial_prompt().as_deref(), Some("/style code"));
+    assert_eq!(session.conversation().initial_prompt().as_deref(), Some("/style code"));
     // A command is no prompt.
     command(&session, "/cost").await;
     session.submit("Look at @notes.md").await.unwrap().result().await.unwrap();
-    assert_eq!(session.initial_prompt(), None);
+    assert_eq!(session.conversation().initial_prompt(), None);
     session.submit("And?").await.unwrap().result().await.unwrap();
     let requests = scene.provider.requests();
     let text = requests[0].messages[0].text();
@@ -390,7 +390,7 @@ async fn sdk_14_the_first_prompt_of_an_agent_comes_before_that_of_the_user() {
     session.shutdown("other").await.unwrap();
     let choice = SessionChoice::Earlier(Earlier::Named(id.to_string()));
     let again = scene.builder().agents(main_agent(&fields)).choose(choice).open().await.unwrap();
-    assert_eq!(again.initial_prompt(), None);
+    assert_eq!(again.conversation().initial_prompt(), None);
 }
 
 #[tokio::test]
@@ -399,7 +399,7 @@ async fn sdk_14_a_client_may_enter_the_first_prompt_on_its_own() {
     let fields = serde_json::json!({"description": "Works", "prompt": "You work.",
         "initialPrompt": "Read the plan."});
     let session = scene.builder().agents(main_agent(&fields)).open().await.unwrap();
-    for text in [session.initial_prompt().unwrap().as_str(), "And?"] {
+    for text in [session.conversation().initial_prompt().unwrap().as_str(), "And?"] {
         let Entered::Submitted(submitted) = session.enter(text).await.unwrap() else {
             panic!("{text} is no command");
         };
@@ -452,10 +452,10 @@ async fn sdk_14_the_tools_of_an_agent_limit_those_that_a_program_adds() {
         scene.write("home/.robota/skills/style/SKILL.md", skill);
         let fields = serde_json::json!({"description": "Works", "prompt": "You work.",
             "tools": tools});
-        let mut builder = scene.builder().agents(main_agent(&fields));
-        builder = builder.tool(Arc::new(Added::new("Lookup")) as Arc<dyn Tool>);
         let answer = Arc::new(Added::new("Answer")) as Arc<dyn Tool>;
-        builder = builder.conversation_tool(answer);
+        let options = AgentOptions { conversation_tools: vec![answer], ..main_agent(&fields) };
+        let mut builder = scene.builder().agents(options);
+        builder = builder.tool(Arc::new(Added::new("Lookup")) as Arc<dyn Tool>);
         if let Some(only) = only {
             builder = builder.only_tools(only.map(str::to_owned).to_vec());
         }
@@ -478,7 +478,8 @@ async fn an_agent_does_not_have_the_tools_of_the_conversation_alone() {
     let scene = Scene::new("- Done.\n");
     let answer = Arc::new(Added::new("Answer")) as Arc<dyn Tool>;
     let lookup = Arc::new(Added::new("Lookup")) as Arc<dyn Tool>;
-    let session = scene.builder().conversation_tool(answer).tool(lookup).open().await.unwrap();
+    let agents = AgentOptions { conversation_tools: vec![answer], ..AgentOptions::default() };
+    let session = scene.builder().agents(agents).tool(lookup).open().await.unwrap();
     run(&session, "general-purpose").await;
     let request = scene.provider.requests().remove(0);
     let offered: Vec<_> = request.tools.iter().map(|tool| tool.name.as_str()).collect();

@@ -137,7 +137,7 @@ async fn sdk_16_questions_of_agents_reach_the_approver_with_their_name() {
         });
         let session = scene
             .builder()
-            .agents(AgentOptions { permissions: permissions.clone(), ..offered() })
+            .agents(AgentOptions { permissions: Some(permissions.clone()), ..offered() })
             .mode(Mode::Default)
             .approvals(Approvals::Handler(approver))
             .open()
@@ -164,8 +164,9 @@ async fn sdk_16_preapproved_agents_make_their_calls_without_a_question_and_no_ot
     let (one, two) = (touch("one"), touch("two"));
     let scene = Scene::new(&format!("- {general}\n- {one}\n- {two}\n- tried\n- Done.\n"));
     let (approver, asked) = allowing_approver();
-    let permissions = AgentPermissions::PreApproved(vec!["Bash(touch one)".to_owned()]);
-    let builder = scene.builder().agents(AgentOptions { permissions, ..offered() });
+    let settings = serde_json::json!({"agentPermissions": {"allow": ["Bash(touch one)"]}});
+    scene.write("home/.robota/settings.json", &settings.to_string());
+    let builder = scene.builder().agents(offered());
     let builder = builder.mode(Mode::Default).approvals(Approvals::Handler(approver));
     let session = builder.open().await.unwrap();
     result(&session, "Go.").await;
@@ -199,7 +200,8 @@ async fn sdk_16_every_question_of_a_forwarding_agent_goes_to_the_parent() {
                 }
             }
         });
-        let builder = scene.builder().agents(AgentOptions { permissions, ..offered() });
+        let builder =
+            scene.builder().agents(AgentOptions { permissions: Some(permissions), ..offered() });
         let builder = builder.mode(Mode::Default).approvals(Approvals::Handler(approver));
         let session = builder.open().await.unwrap();
         result(&session, "Make it yourself.").await;
@@ -551,4 +553,26 @@ async fn sdk_15_a_rule_denies_an_agent_in_every_form_of_the_call() {
         .unwrap();
     assert_eq!(result(&session, "Go.").await.response, "Done.");
     assert!(session.tasks().unwrap().list().is_empty());
+}
+
+#[tokio::test]
+async fn the_settings_limit_how_many_agents_run_and_how_long() {
+    let jobs = "{tools: [{tool: Agent, input: {jobs: [\
+        {prompt: one, subagent_type: general-purpose}, {prompt: two, subagent_type: general-purpose}]}}]}";
+    let wait = "{tools: [{tool: Bash, input: {command: sleep 60}}]}";
+    let scene = Scene::new(&format!("- {jobs}\n- {wait}\n- {wait}\n- Done.\n"));
+    let settings = serde_json::json!({"backgroundTasks": {"agents": 1, "agentSeconds": 1}});
+    scene.write("home/.robota/settings.json", &settings.to_string());
+    let session =
+        scene.builder().agents(offered()).mode(Mode::BypassPermissions).open().await.unwrap();
+    let done = result(&session, "Go.").await;
+    assert_eq!(done.response, "Done.", "{done:?}");
+    let tasks = session.tasks().unwrap().list();
+    assert_eq!(tasks.len(), 2);
+    for task in &tasks {
+        let error = task.error.as_ref().map(|error| error.message.as_str()).unwrap_or_default();
+        assert!(error.contains("it ran for too long"), "{tasks:?}");
+    }
+    // The second one waited for the first.
+    assert!(tasks[1].started >= tasks[0].ended, "{tasks:?}");
 }

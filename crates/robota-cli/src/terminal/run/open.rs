@@ -106,6 +106,7 @@ pub(super) async fn open(
         definitions: options.agents.clone(),
         program: ProcessOptions::of_run(args, &options)
             .and_then(|options| agent_process::program(options, &setup)),
+        permissions: args.agent_permissions.map(robota_sdk::AgentPermissions::from),
         ..AgentOptions::default()
     };
     let mcp = McpSetup {
@@ -190,7 +191,7 @@ pub(super) async fn open(
         commands,
         history,
         budget: session.spending().budget().session.usd,
-        first_prompt: session.initial_prompt(),
+        first_prompt: session.conversation().initial_prompt(),
         idle_after: Some(ClientHooks::of(&session).idle_threshold()),
         ..of_settings(&setup)
     };

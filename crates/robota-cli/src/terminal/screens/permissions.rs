@@ -73,7 +73,7 @@ fn rules(context: &WorkContext) -> Vec<Item<RuleEntry>> {
     ] {
         for rule in rules {
             let place = match rule.origin.layer {
-                Layer::BuiltIn | Layer::Argument | Layer::Flags => Place::Other,
+                Layer::BuiltIn | Layer::Argument | Layer::Flags | Layer::Managed => Place::Other,
                 layer => Place::File(layer),
             };
             let value = RuleEntry { rule: rule.text.clone(), list, place };

@@ -19,14 +19,14 @@ fn access(user: &Value, project: &Value, managed: &Value) -> McpAccess {
     for (path, value) in [
         (home.join(".robota/settings.json"), user),
         (cwd.join(".robota/settings.json"), project),
-        (folder.path().join("managed.json"), managed),
+        (folder.path().join("etc/managed-settings.json"), managed),
     ] {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         if !value.is_null() {
             std::fs::write(path, value.to_string()).unwrap();
         }
     }
-    let managed = Some(folder.path().join("managed.json"));
+    let managed = vec![folder.path().join("etc")];
     let places = Places { managed, ..Places::new(home, cwd) };
     load(&places)
 }
