@@ -104,6 +104,9 @@ fn sdk_14_a_listed_call_of_a_tool_is_reported_because_the_agent_gets_all_of_the_
     let reported: Vec<_> = agents.report.problems.iter().map(|it| it.message.as_str()).collect();
     let listed = "`Bash(git log:*)` gives the agent all of Bash";
     assert!(reported.iter().any(|text| text.starts_with(listed)), "{reported:?}");
+    let starts = "---\nname: s\ndescription: d\ntools: Read, Agent(Explore, Plan)\n---\n";
+    let agents = World::new(&[("home/.claude/agents/s.md", starts)]).load();
+    assert!(agents.report.problems.is_empty(), "{:?}", agents.report.problems);
 }
 
 #[test]
