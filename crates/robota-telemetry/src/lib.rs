@@ -8,6 +8,7 @@ mod metrics;
 pub mod named;
 #[cfg(feature = "otel")]
 mod otel;
+mod provider_name;
 
 pub use metrics::{Attributes, Histogram, Instrument, Measurement, Metrics, Value};
 #[cfg(feature = "otel")]

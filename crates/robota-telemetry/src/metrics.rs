@@ -13,6 +13,8 @@ use robota_core::telemetry::{OTHER, stable_code, variant_name};
 use robota_core::tool::DidRun;
 use robota_core::usage::Usage;
 
+use crate::provider_name::provider_name;
+
 pub use instrument::{Histogram, Instrument, Value};
 
 /// Describes a measurement by keys and values, in the order of the semantic conventions.
@@ -284,7 +286,7 @@ impl Metrics {
             |text: &str| if text.is_empty() { OTHER.into() } else { text.to_owned().into() };
         let mut attributes: Attributes = vec![
             ("gen_ai.operation.name", "chat".into()),
-            ("gen_ai.provider.name", or_other(&self.open.provider)),
+            ("gen_ai.provider.name", or_other(provider_name(&self.open.provider))),
             ("gen_ai.request.model", or_other(&self.open.model)),
         ];
         attributes.extend(error.map(|error| ("error.type", error)));

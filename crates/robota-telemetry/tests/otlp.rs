@@ -46,8 +46,7 @@ fn turn() {
     let turn = telemetry::turn_span(Some(&session), &"t1".into(), "some-model", "some-vendor");
     let round = telemetry::round_span(&turn, 1);
     {
-        let call =
-            telemetry::model_call_span(&round, Some(&session), "some-model", "some-vendor", 1);
+        let call = telemetry::model_call_span(&round, Some(&session), "some-model", "gemini", 1);
         let _entered = call.enter();
         tracing::error!(text = SECRET, "what other code says is not exported");
         telemetry::record_usage(&call, Usage::new(100, 20));
@@ -141,7 +140,7 @@ fn a_collector_gets_the_spans_with_names_parents_and_attributes() {
 
     let fields = attributes(&call.attributes);
     assert_eq!(fields["gen_ai.operation.name"], "chat");
-    assert_eq!(fields["gen_ai.provider.name"], "some-vendor");
+    assert_eq!(fields["gen_ai.provider.name"], "gcp.gemini", "the name of the conventions");
     assert_eq!(fields["gen_ai.request.model"], "some-model");
     assert_eq!(fields["gen_ai.conversation.id"], "s1");
     assert_eq!(fields["gen_ai.usage.input_tokens"], "100");
@@ -155,6 +154,7 @@ fn a_collector_gets_the_spans_with_names_parents_and_attributes() {
     assert_eq!(tool.status.clone().unwrap().code(), StatusCode::Error);
     let fields = attributes(&turn.attributes);
     assert_eq!(fields["gen_ai.operation.name"], "invoke_agent");
+    assert_eq!(fields["gen_ai.provider.name"], "some-vendor");
     assert_eq!(fields["robota.turn.end"], "provider_failed");
     assert_eq!(fields["error.type"], "NETWORK_ERROR");
     assert!(fields.keys().all(|key| !key.starts_with("otel.")), "{fields:?}");

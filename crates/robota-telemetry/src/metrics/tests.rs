@@ -38,7 +38,7 @@ impl Journal {
     }
 
     fn turn_started(&mut self, after: i64) {
-        let (provider, model) = ("vendor".to_owned(), "model-1".to_owned());
+        let (provider, model) = ("bedrock".to_owned(), "model-1".to_owned());
         self.push(after, TurnStarted { input: None, provider, model, max_rounds: 0 });
     }
 
@@ -134,7 +134,7 @@ fn a_retried_call_counts_twice_and_its_round_once() {
     journal.turn_finished(0, TurnEnd::Complete);
     let metrics = journal.metrics();
 
-    let model = "name=vendor,model=model-1";
+    let model = "name=aws.bedrock,model=model-1";
     assert_eq!(series(&metrics, Instrument::Rounds), [" 1"]);
     assert_eq!(
         series(&metrics, Instrument::ModelCalls),
@@ -244,7 +244,10 @@ fn operations_interrupted_by_a_crash_have_no_duration() {
     journal.push(0, Interrupted { cause: Cause::Crash, note: None });
     journal.turn_finished(0, TurnEnd::Interrupted);
     let metrics = journal.metrics();
-    assert_eq!(series(&metrics, Instrument::ModelCalls), ["name=vendor,model=model-1,type=lost 1"]);
+    assert_eq!(
+        series(&metrics, Instrument::ModelCalls),
+        ["name=aws.bedrock,model=model-1,type=lost 1"]
+    );
     assert_eq!(
         series(&metrics, Instrument::ToolCalls),
         ["name=bash,outcome=unknown,class=execute,type=crash 1"]
@@ -264,7 +267,10 @@ fn a_clock_that_was_set_back_gives_no_negative_duration() {
     journal.requested(0, 1);
     journal.responded(-50, None);
     let metrics = journal.metrics();
-    assert_eq!(series(&metrics, Instrument::ModelCallDuration), ["name=vendor,model=model-1 1/0"]);
+    assert_eq!(
+        series(&metrics, Instrument::ModelCallDuration),
+        ["name=aws.bedrock,model=model-1 1/0"]
+    );
 }
 
 #[test]

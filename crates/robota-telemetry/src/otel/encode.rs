@@ -15,6 +15,7 @@ use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 use opentelemetry_sdk::trace::SpanData;
 
 use super::{OtelOptions, SCOPE};
+use crate::provider_name::provider_name;
 use crate::{Instrument, Measurement, Metrics, Value};
 
 /// Returns the resource that describes this program.
@@ -40,16 +41,20 @@ pub(crate) fn traces(resource: &Resource, spans: Vec<Span>) -> ExportTraceServic
     }
 }
 
-/// Converts a span to OTLP. `tracing` has no list values, so the one list attribute of the conventions
-/// is created here.
+/// Converts a span to OTLP. Two attributes get the form that the conventions define: `tracing` has no
+/// list values, and the core does not know the vendors.
 pub(crate) fn span(data: SpanData) -> Span {
     let mut span = Span::from(data);
-    for attribute in &mut span.attributes {
-        if attribute.key == "gen_ai.response.finish_reasons"
-            && let Some(reason) = attribute.value.take()
-        {
-            let list = any_value::Value::ArrayValue(ArrayValue { values: vec![reason] });
-            attribute.value = Some(AnyValue { value: Some(list) });
+    for KeyValue { key, value, .. } in &mut span.attributes {
+        match (key.as_str(), value.as_mut().and_then(|value| value.value.as_mut())) {
+            ("gen_ai.response.finish_reasons", Some(reason)) => {
+                let values = vec![AnyValue { value: Some(reason.clone()) }];
+                *reason = any_value::Value::ArrayValue(ArrayValue { values });
+            }
+            ("gen_ai.provider.name", Some(any_value::Value::StringValue(vendor))) => {
+                *vendor = provider_name(vendor).to_owned();
+            }
+            _ => {}
         }
     }
     span
