@@ -62,6 +62,7 @@
 pub mod address;
 pub mod agent;
 pub mod approve;
+pub mod backoff;
 pub mod blob;
 pub mod call;
 pub mod catalogue;

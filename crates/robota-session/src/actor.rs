@@ -13,6 +13,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use futures::FutureExt as _;
+use robota_core::backoff::Backoff;
 use robota_core::close::RecoveryHint;
 use robota_core::driver::{Drive, Recorder};
 use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
@@ -40,12 +41,10 @@ use crate::open::ResumeStrategy;
 use crate::session::SendOptions;
 use crate::setup::TurnSetup;
 
-/// Delay before the first retry of a failed journal write; each further delay is twice as long.
+/// The waits between retries of a failed journal write.
 // The recorder has retried for a short time before the turn failed. This is the slow retry of an
 // idle session: a database that restarts is back within seconds, a full disk within minutes.
-const FLUSH_RETRY_MIN: Duration = Duration::from_secs(1);
-/// The longest of those delays.
-const FLUSH_RETRY_MAX: Duration = Duration::from_secs(30);
+const FLUSH_RETRY: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
 
 /// What the task and the handles of a session share. It contains no sender of requests, so that the
 /// session ends when the last handle is dropped.
@@ -157,8 +156,8 @@ pub(crate) struct Actor {
     /// The pause: no turn starts until the other end is dropped.
     paused: Option<oneshot::Receiver<()>>,
     options: StartOptions,
-    /// Set while the journal cannot be written; until then no turn starts.
-    blocked: Option<Backoff>,
+    /// Set while the journal cannot be written; no turn starts as long as it is set.
+    blocked: Option<FlushRetry>,
     /// The options of inputs that have not started a turn.
     turn_options: HashMap<InputId, TurnOptions>,
     /// Hooks that run in the background; only closing the session waits for them.
@@ -173,15 +172,16 @@ struct TurnOptions {
     span: tracing::Span,
 }
 
-/// When the next retry is due, and the delay before it.
-struct Backoff {
+/// A planned retry of a write to the journal.
+struct FlushRetry {
     at: Instant,
-    delay: Duration,
+    /// How often the write failed in a row.
+    failures: u32,
 }
 
-impl Backoff {
-    fn after(delay: Duration) -> Self {
-        Self { at: Instant::now() + delay, delay }
+impl FlushRetry {
+    fn after(failures: u32) -> Self {
+        Self { at: Instant::now() + FLUSH_RETRY.after(failures), failures }
     }
 }
 
@@ -303,7 +303,7 @@ impl Actor {
         };
         let flush = async {
             match blocked {
-                Some(backoff) => tokio::time::sleep_until(backoff.at).await,
+                Some(retry) => tokio::time::sleep_until(retry.at).await,
                 None => std::future::pending().await,
             }
         };
@@ -478,16 +478,16 @@ impl Actor {
 
     /// Plans to retry the journal write, unless that is planned already.
     fn retry_later(&mut self) {
-        self.blocked.get_or_insert_with(|| Backoff::after(FLUSH_RETRY_MIN));
+        self.blocked.get_or_insert_with(|| FlushRetry::after(1));
     }
 
     /// Retries the journal write; after a success turns may start again.
     async fn retry_flush(&mut self) {
         // Taken, so that a success leaves nothing: turns may start then.
-        let Some(backoff) = self.blocked.take() else { return };
+        let Some(retry) = self.blocked.take() else { return };
         // Once, because requests wait meanwhile; the next retry has its own delay.
         if self.recorder.flush_once().await.is_err() {
-            self.blocked = Some(Backoff::after((backoff.delay * 2).min(FLUSH_RETRY_MAX)));
+            self.blocked = Some(FlushRetry::after(retry.failures.saturating_add(1)));
         }
     }
 

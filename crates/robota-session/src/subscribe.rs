@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt as _};
+use robota_core::backoff::Backoff;
 use robota_core::error::Diagnose as _;
 use robota_core::event::{Cursor, Envelope, Event};
 use robota_core::ids::SessionId;
@@ -31,10 +32,8 @@ const PAGE: usize = 256;
 /// How long a reader waits for a store that has not answered for a whole lease.
 const UNREACHABLE_GRACE: Duration = Duration::from_secs(1);
 
-/// The delay before the first retry of a failed read; each further one is twice as long.
-const READ_RETRY_MIN: Duration = Duration::from_millis(100);
-/// The longest of those delays.
-const READ_RETRY_MAX: Duration = Duration::from_secs(5);
+/// The waits between retries of a failed read.
+const READ_RETRY: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
 
 /// Where a subscription starts in the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -198,7 +197,7 @@ pub(crate) async fn subscribe_patiently(
     start_at: StartAt,
     filter: EventFilter,
 ) -> Result<Subscription, SessionError> {
-    subscribe_with(store, session, hub, start_at, filter, Some(READ_RETRY_MIN)).await
+    subscribe_with(store, session, hub, start_at, filter, Some(0)).await
 }
 
 async fn subscribe_with(
@@ -207,7 +206,7 @@ async fn subscribe_with(
     hub: &SessionHub,
     start_at: StartAt,
     filter: EventFilter,
-    retry: Option<Duration>,
+    retry: Option<u32>,
 ) -> Result<Subscription, SessionError> {
     // Subscribe before reading the position, so that no event is missed in between.
     let source = Source::Live {
@@ -301,8 +300,8 @@ enum Source {
         queue: broadcast::Receiver<Arc<Envelope>>,
         ended: CancellationToken,
         unreachable: Arc<Unreachable>,
-        /// The delay before the next failed read is retried; none does not retry.
-        retry: Option<Duration>,
+        /// How many reads failed in a row; none if a failed read is not retried.
+        retry: Option<u32>,
     },
     /// The store notices what another process appends.
     Store,
@@ -345,15 +344,16 @@ impl Feed {
     /// # Errors
     /// The error of the read, if it is not retried.
     async fn wait_to_retry(&mut self, error: JournalError) -> Result<(), JournalError> {
-        let Source::Live { ended, retry: Some(delay), .. } = &mut self.source else {
+        let Source::Live { ended, retry: Some(failures), .. } = &mut self.source else {
             return Err(error);
         };
         if !error.retryable() || ended.is_cancelled() {
             return Err(error);
         }
+        *failures = failures.saturating_add(1);
+        let delay = READ_RETRY.after(*failures);
         tracing::warn!(%error, ?delay, "a subscription could not read the journal and tries again");
-        let _ = tokio::time::timeout(*delay, ended.cancelled()).await;
-        *delay = (*delay * 2).min(READ_RETRY_MAX);
+        let _ = tokio::time::timeout(delay, ended.cancelled()).await;
         Ok(())
     }
 
@@ -400,8 +400,8 @@ impl Feed {
                         Err(error) => return Some(Err(error.into())),
                     },
                     Ok(page) => {
-                        if let Source::Live { retry: Some(delay), .. } = &mut self.source {
-                            *delay = READ_RETRY_MIN;
+                        if let Source::Live { retry: Some(failures), .. } = &mut self.source {
+                            *failures = 0;
                         }
                         self.behind = page.len() == PAGE;
                         self.ready.extend(page.into_iter().map(Arc::new));

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{FailureReason, ProviderError};
+use crate::backoff::Backoff;
 use crate::error::Diagnose as _;
 
 /// A name that does not exist is mostly mistyped, so it is not tried for the whole budget.
@@ -69,10 +70,7 @@ impl RetryPolicy {
     /// Doubles with each failure up to the cap, and varies so that many clients do not retry at the
     /// same moment. The variation depends only on the seed, so that a run can be repeated exactly.
     fn backoff(&self, failures: u32, seed: impl std::hash::Hash) -> Duration {
-        // The cap is reached long before; the limit keeps the shift below from overflowing.
-        let doublings = failures.saturating_sub(1).min(16);
-        // The cap may be set below the base; the first delay is then the base.
-        let full = self.base.saturating_mul(1 << doublings).min(self.cap.max(self.base));
+        let full = Backoff::new(self.base, self.cap).after(failures);
         let mut hasher = DefaultHasher::new();
         (seed, failures).hash(&mut hasher);
         // Between half and all of the delay, so that many sessions that failed together do not

@@ -9,6 +9,7 @@ use rmcp::service::{ClientInitializeError, ClientLifecycleMode, RoleClient, Runn
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::SseRetryPolicy;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use robota_core::backoff::Backoff;
 use robota_exec::ShellCommand;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -26,7 +27,9 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(15);
 /// How long a command that prints headers may run.
 const HELPER_LIMIT: Duration = Duration::from_secs(10);
 /// How often a stream is reopened before the server counts as gone.
-const MAX_REOPENED: usize = 5;
+const MAX_REOPENED: u32 = 5;
+/// The waits before it is reopened.
+const REOPEN: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(16));
 
 /// Reopens a stream a few times, with growing waits.
 #[derive(Debug)]
@@ -34,8 +37,8 @@ struct ReopenStream;
 
 impl SseRetryPolicy for ReopenStream {
     fn retry(&self, times: usize) -> Option<Duration> {
-        let exponent = u32::try_from(times.min(MAX_REOPENED)).unwrap_or_default();
-        (times < MAX_REOPENED).then(|| Duration::from_secs(1) * 2_u32.pow(exponent))
+        let times = u32::try_from(times).ok().filter(|times| *times < MAX_REOPENED)?;
+        Some(REOPEN.after(times + 1))
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rmcp::model::SubscriptionFilter;
 use rmcp::service::{Peer, RoleClient};
+use robota_core::backoff::Backoff;
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -13,8 +14,8 @@ use super::handler::Handler;
 
 /// How often a subscription that ends is opened again.
 const MAX_REOPENED: u32 = 5;
-/// The wait before a subscription is opened again; it doubles each time.
-const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// The waits before a subscription is opened again.
+const REOPEN: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(32));
 /// A subscription that lasted this long did not fail: servers and proxies end old ones.
 const LASTING: Duration = Duration::from_secs(60);
 
@@ -52,6 +53,8 @@ async fn follow(peer: &Peer<RoleClient>, handler: &Handler, filter: &Subscriptio
         }
         reopened = true;
         failed = if opened.elapsed() >= LASTING { 0 } else { failed + 1 };
-        tokio::time::sleep(FIRST_WAIT * 2_u32.pow(failed.min(MAX_REOPENED))).await;
+        // Also after one that lasted: a server that ends all subscriptions at once, because it restarts,
+        // is not flooded.
+        tokio::time::sleep(REOPEN.after(failed + 1)).await;
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use robota_core::backoff::Backoff;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -21,8 +22,8 @@ use crate::review::ChangeReview;
 const MAX_FAILURES: usize = 3;
 /// See [`MAX_FAILURES`].
 const FAILURE_PERIOD: Duration = Duration::from_secs(300);
-/// The wait before the second start after a failure; it doubles with each failure.
-const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// The waits before a start after failures.
+const RESTART: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(1));
 /// At most this often the lists of a server are read again because it says that they changed.
 const REFRESH_PERIOD: Duration = Duration::from_secs(1);
 
@@ -377,8 +378,7 @@ impl Server {
                 problem: state.problem.clone().unwrap_or_else(|| "it ended".to_owned()),
             });
         }
-        let doubled = |times: usize| u32::try_from(times).map_or(1, |times| 2_u32.pow(times - 1));
-        Ok(if times == 0 { Duration::ZERO } else { FIRST_WAIT * doubled(times) })
+        Ok(RESTART.after(u32::try_from(times).unwrap_or(u32::MAX)))
     }
 
     fn set_status(&self, status: ServerStatus, problem: Option<String>) {
