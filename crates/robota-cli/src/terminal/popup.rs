@@ -105,6 +105,7 @@ impl Popup {
     /// Shows what matches the text before the cursor.
     pub(crate) fn update(&mut self, composer: &Composer) {
         let before = if composer.is_searching() { "" } else { composer.before_cursor() };
+        // The user closed the list of this word: it stays closed while the word grows.
         if self.dismissed.as_deref().is_some_and(|closed| before.starts_with(closed)) {
             return;
         }
@@ -143,6 +144,7 @@ impl Popup {
                 self.dismissed = Some(composer.before_cursor().to_owned());
                 (self.trigger, self.entries) = (None, Vec::new());
             }
+            // While files are searched there is nothing to select: the keys are for the composer.
             _ if self.entries.is_empty() => return PopupOutcome::Ignored,
             KeyCode::Up => self.selected = self.selected.checked_sub(1).unwrap_or(last),
             KeyCode::Char('p') if control => {

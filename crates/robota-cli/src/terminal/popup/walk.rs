@@ -76,6 +76,7 @@ pub(super) fn list(
     mut send: impl FnMut(Batch) -> bool,
 ) {
     let mut walk = WalkBuilder::new(folder);
+    // Users name dot files too, and ignore files count also where there is no repository.
     walk.hidden(false).require_git(false);
     walk.filter_entry(|entry| entry.file_name() != ".git" && !is_stored(entry));
     let started = Instant::now();
@@ -115,6 +116,7 @@ fn is_stored(entry: &DirEntry) -> bool {
 
 fn relative(entry: &DirEntry, folder: &Path) -> Option<String> {
     let path = entry.path().strip_prefix(folder).ok()?.to_str()?;
+    // The list could not show such a name as it is.
     if path.is_empty() || path.chars().any(char::is_control) {
         return None;
     }

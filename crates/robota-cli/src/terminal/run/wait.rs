@@ -23,8 +23,10 @@ pub(super) fn wait(mailbox: &Mailbox, open: bool, timeout: Option<Duration>) -> 
     let mut waiting =
         [PollFd::new(mailbox.readable(), PollFlags::IN), PollFd::new(&stdin, PollFlags::IN)];
     let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-    // A signal ends the wait early, which does no harm.
+    // The terminal is the last one, so that the slice can leave it out: a closed one would end every
+    // wait at once.
     let watched = if open { 2 } else { 1 };
+    // A signal ends the wait early, which does no harm.
     let _ = poll(&mut waiting[..watched], timeout.as_ref());
     let flags = waiting[1].revents();
     let input = flags.contains(PollFlags::IN);

@@ -34,6 +34,7 @@ pub(super) fn asked(state: &mut State, asked: Asked) -> Vec<Effect> {
         let row = ToolRow::new(details, RowState::Asking, state.now);
         state.conversation.push(Entry::Tool(Box::new(row)));
     }
+    // One notification for several questions: the user who comes back finds all of them.
     let first = state.questions.shown().is_none();
     let text = format!("{} in {}", wants(&asked.tool, &asked.argument), state.facts.folder);
     state.questions.push(asked, state.now);
@@ -78,6 +79,8 @@ pub(super) fn key(state: &mut State, action: Option<Action>) -> Vec<Effect> {
     match action {
         Some(Action::Yes) => decide(state, Decided::Allow(Scope::Once)),
         Some(Action::YesSession | Action::YesAlways | Action::EditRule)
+            // A rule reaches further than this call, so the user must have seen all of what it
+            // stands for.
             if !rules.is_empty() && !form.seen =>
         {
             state.hint("first look at the whole change (PgDn)");
@@ -220,6 +223,7 @@ pub(super) fn field_changed(state: &mut State) -> Vec<Effect> {
 pub(super) fn tested(state: &mut State, test: RuleTest) -> Vec<Effect> {
     let shown = state.questions.shown().is_some_and(|asked| asked.call == test.call);
     if let (true, Some(field)) = (shown, &mut state.questions.form.field)
+        // The text may have changed since this test began; then the test of the new text follows.
         && field.composer.text().trim() == test.rule
     {
         field.test = Some(test);
