@@ -30,6 +30,9 @@ pub struct Question {
     pub reason: String,
     /// The rules that the answer "always" would save; empty if that answer is not possible.
     pub rules: Vec<String>,
+    /// Whether only a user may allow the call: an answer of a hook that allows it does not count.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_user: bool,
     /// What the hooks that require the approval add for the client that asks.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
@@ -146,6 +149,19 @@ impl Answer {
             (answer, by_hook) = (*inner, true);
         }
         (answer, by_hook)
+    }
+
+    /// Returns whether the call may run.
+    #[must_use]
+    pub fn allows(&self) -> bool {
+        match self {
+            Self::Allow { .. }
+            | Self::Remember { .. }
+            | Self::AllowChanged { .. }
+            | Self::Update { .. } => true,
+            Self::Deny { .. } | Self::DenyAndStop { .. } | Self::Unanswered { .. } => false,
+            Self::ByHook { answer } => answer.allows(),
+        }
     }
 
     /// Marks the answer as that of a hook.

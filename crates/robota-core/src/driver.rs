@@ -196,6 +196,22 @@ impl Drive {
         }
     }
 
+    /// Cancels an input that the turn has taken for a later round, if its UserPromptSubmit hooks still
+    /// run. The turn goes on without it. Returns whether it was cancelled.
+    pub async fn withdraw(&mut self, recorder: &mut Recorder, input: &InputId) -> bool {
+        // The hooks may have answered: then the input is a message already.
+        while self.report.is_none()
+            && let Some(arrived) = self.inputs.pop_front()
+        {
+            self.feed(recorder, arrived).await;
+        }
+        let runs = self.report.is_none() && self.prompted_input() == Some(input);
+        if runs {
+            self.feed(recorder, Input::Withdraw { input: input.clone() }).await;
+        }
+        runs && !recorder.state().inputs.contains_key(input)
+    }
+
     async fn feed(&mut self, recorder: &mut Recorder, mut input: Input) {
         redact::redact(&self.config.redactor, &mut input);
         // Tools may change only between two model calls, and the machine prepares the next call

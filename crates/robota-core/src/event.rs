@@ -165,6 +165,7 @@ events! {
     "input_changed" InputChanged Fact Synced "An input that was not delivered yet was changed, or moved to another place of the queue.";
     "input_blocked" InputBlocked Fact Written "A hook blocked the input.";
     "input_cancelled" InputCancelled Fact Written "The input was cancelled and will not be delivered.";
+    "turn_rules_added" TurnRulesAdded Fact Synced "Rules were added that deny calls in one turn: that of an input, or the running one.";
     "turn_started" TurnStarted Fact Written "A turn started.";
     "user_message" UserMessage Fact Written "A user message was added to the conversation.";
     "context_measured" ContextMeasured Fact Written "An estimate of how full the context window is, before a model call.";

@@ -1,7 +1,7 @@
 //! The gate: every tool call must pass one before it runs. The driver cannot be built without a
 //! [`Gate`], and the default gate allows only read-only tools.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +66,16 @@ pub trait Gate: Send + Sync {
         Err("this gate cannot change its rules".to_owned())
     }
 
+    /// Returns the rules of [`Gate::restrict`] and those of the running turn that deny calls. The gate of
+    /// a subagent applies them too.
+    fn restrictions(&self) -> Restrictions {
+        Restrictions::default()
+    }
+
+    /// Passes each later call of [`Gate::restrict`] on to this gate, as long as it exists: that of a
+    /// subagent that runs.
+    fn pass_restrictions_to(&self, _gate: Weak<dyn Gate>) {}
+
     /// Adds rules that apply until [`Gate::forget_turn_rules`]: calls that match `allow` run, calls
     /// that match `deny` do not. Returns the rules that the gate cannot apply.
     fn add_turn_rules(&self, allow: &[String], deny: &[String]) -> Vec<String> {
@@ -126,6 +136,31 @@ pub async fn judge_call(gate: &dyn Gate, tool: &dyn Tool, call: &ToolUse) -> Jud
     if tool.always_asks() { judgement.asking() } else { judgement }
 }
 
+/// Permission rules that make a gate stricter.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restrictions {
+    /// Calls that match one of these are denied.
+    pub deny: Vec<String>,
+    /// Calls that match one of these need approval.
+    pub ask: Vec<String>,
+}
+
+impl Restrictions {
+    /// Adds the rules to a gate.
+    ///
+    /// # Errors
+    /// As [`Gate::restrict`].
+    pub fn apply(&self, gate: &dyn Gate) -> Result<(), String> {
+        for (verdict, rules) in [(Verdict::Deny, &self.deny), (Verdict::Ask, &self.ask)] {
+            // A gate without rules need not refuse an empty list.
+            if !rules.is_empty() {
+                gate.restrict(verdict, rules)?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// What the gate decides about a call.
 ///
 /// ```
@@ -168,7 +203,7 @@ impl Judgement {
             Verdict::Allow => EACH_CALL_NEEDS_A_USER.to_owned(),
             Verdict::Ask | Verdict::Deny => self.reason,
         };
-        Self { verdict: Verdict::Ask, source: Source::Rule, rules: Vec::new(), reason, ..self }
+        Self { verdict: Verdict::Ask, source: Source::Tool, rules: Vec::new(), reason, ..self }
     }
 }
 
@@ -187,14 +222,17 @@ pub enum Grant {
     ReadOnly,
 }
 
-/// What led to a verdict. A hook may lift an ask of the mode, but never one of a rule.
+/// What led to a verdict. A PreToolUse hook may lift an ask of the mode, but no other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Source {
     /// The permission mode: no rule matches the call.
     Mode,
-    /// A rule, a protected path or a dangerous command. Only a user's approval lifts it.
+    /// A rule, a protected path or a dangerous command. A hook that runs before the call does not lift
+    /// an ask; the answer to the question does, also that of a PermissionRequest hook.
     Rule,
+    /// The tool itself, which requires that a user approves each call. No hook lifts it.
+    Tool,
 }
 
 /// Judges by the mode and the tool's declared class.

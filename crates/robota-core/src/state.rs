@@ -1,6 +1,7 @@
 //! The state of a session: a fold over its events. This reducer is the only code that computes it,
 //! in a live session, at resume, in replay and in tests.
 
+mod restrictions;
 mod rooms;
 mod schedules;
 mod snapshot;
@@ -14,6 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use restrictions::TurnRestrictions;
 pub use rooms::{HeardMessage, OwedMessage, RoomState};
 pub use schedules::{Schedule, ScheduleProgress};
 pub use snapshot::{REDUCER, RestoreError, Sources};
@@ -84,6 +86,9 @@ pub struct State {
     pub inputs: IndexMap<InputId, PendingInput>,
     /// The turn in progress, or one that a crashed process left open.
     pub turn: Option<OpenTurn>,
+    /// The rules that deny calls in the last turn, and in those of waiting inputs.
+    #[serde(default, skip_serializing_if = "TurnRestrictions::is_empty")]
+    pub restrictions: TurnRestrictions,
     /// Whether a compaction started and has not finished.
     #[serde(default)]
     pub compacting: bool,
@@ -406,8 +411,9 @@ impl State {
                     self.usage += usage;
                 }
             }
-            // Folded below, by the modules of schedules and rooms.
-            Event::ScheduleAdded(_)
+            // Folded below, by the modules of restrictions, schedules and rooms.
+            Event::TurnRulesAdded(_)
+            | Event::ScheduleAdded(_)
             | Event::ScheduleSkipped(_)
             | Event::SchedulePaused(_)
             | Event::ScheduleResumed(_)
@@ -457,6 +463,7 @@ impl State {
         }
         let turn_input = self.turn.as_ref().and_then(|turn| turn.input.as_ref());
         schedules::fold(&mut self.schedules, event, cursor.seq, turn_input);
+        self.restrictions.fold(event);
         rooms::fold_heard(&mut self.heard, event);
         rooms::fold_room(&mut self.room, event, cursor.seq);
         // Last: the modules above need the turn that the event belongs to, and `turn_finished`

@@ -345,6 +345,7 @@ impl Turn {
             Input::LimitsFound(limits) => self.on_limits_found(limits, env, &mut out),
             Input::Compacted(result) => self.on_compacted(result, &mut out),
             Input::WaitOver => self.on_wait_over(env, &mut out),
+            Input::Withdraw { input } => self.on_withdraw(&input, &mut out),
             Input::Abort { cause, note, keep_inputs } => {
                 self.on_abort(cause, note, keep_inputs, env, &mut out);
             }

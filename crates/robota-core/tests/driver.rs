@@ -355,6 +355,30 @@ async fn a_tool_that_requires_a_user_never_runs_because_the_gate_allows_it() {
     }
 }
 
+/// Allows every call in place of a user, as PermissionRequest hooks do.
+struct HookThatAllows;
+
+#[async_trait::async_trait]
+impl Approver for HookThatAllows {
+    async fn ask(&self, question: Question) -> Answer {
+        assert!(question.needs_user);
+        Answer::Allow { note: None }.by_hook()
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_requires_a_user_does_not_run_because_a_hook_allows_it() {
+    let act = fn_tool("act", Class::Modify, |_| async { ToolOutcome::ok("ok") });
+    let ran = Run::script("- tools: [act]\n- {expect: {last: a user approves}, text: Alas.}")
+        .tool(Careful(act.clone()))
+        .gate(AllowAll)
+        .approver(HookThatAllows)
+        .prompt("Hi")
+        .await;
+    assert_eq!(ran.text, "Alas.");
+    assert!(act.inputs().is_empty());
+}
+
 /// Returns a secret in every way that a tool has.
 #[tokio::test(start_paused = true)]
 async fn sess_13_secrets_never_reach_an_event_or_the_model() {

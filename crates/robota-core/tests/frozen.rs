@@ -55,6 +55,8 @@ const FROZEN: &[(&str, &str)] = &[
     ("tasks.jsonl", "30b31f60ab318f7197b7d355fcf5e9935e3434df91281d78f0212762eb5f01ea"),
     ("tools.json", "64db96af28aa761e9d73754083b8cd0891d793e8025abe28c5f174734de7c0b6"),
     ("tools.jsonl", "71aaa6827e63633bb2fc8090c4cf30f2e8e815bce9f23389d52dd9e8d5a2950e"),
+    ("turn-rules.json", "325261be246dd1b5d0e19f43c9a20c7716b59658a47c6728710cff135636ccd7"),
+    ("turn-rules.jsonl", "656f884cb7ab7c7402b89facb841105a4ea5f3dfc159704c748287e6e6e621c6"),
 ];
 
 fn folder() -> PathBuf {

@@ -413,15 +413,23 @@ impl Actor {
             (turn.ports(&self.shared.approvals, &self.shared.hooks), turn.setup.base.config.clone())
         };
         let mut caller = tracing::Span::current();
-        if let TurnInput::Message { input: Some(id), .. } = &input
-            // Present only in the process that accepted the input: a resume delivers it without
-            // them.
-            // Kept until the turn has ended: if the journal fails, the input starts another one.
-            && let Some(TurnOptions { options, span }) = self.turn_options.get(id).cloned()
+        let input_id = match &input {
+            TurnInput::Message { input, .. } => input.as_ref(),
+            TurnInput::Continue => None,
+        };
+        // From the journal, so that a turn that is continued or delivered by another process has them.
+        let deny = self.recorder.state().restrictions.of(input_id);
+        for rule in ports.gate.add_turn_rules(&[], deny) {
+            tracing::warn!(rule, "the rule for this turn is not valid");
+        }
+        // Present only in the process that accepted the input: a resume delivers it without them.
+        // Kept until the turn has ended: if the journal fails, the input starts another one.
+        if let Some(TurnOptions { options, span }) =
+            input_id.and_then(|id| self.turn_options.get(id)).cloned()
         {
             let SendOptions { rules, output, model, model_options, .. } = options;
             caller = span;
-            for rule in ports.gate.add_turn_rules(&rules.allow, &rules.deny) {
+            for rule in ports.gate.add_turn_rules(&rules.allow, &[]) {
                 tracing::warn!(rule, "the rule for this turn is not valid");
             }
             config.output = output;

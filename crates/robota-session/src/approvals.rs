@@ -149,7 +149,7 @@ impl ApprovalQueue {
     async fn ask_hooks(&self, question: &Question) -> Option<Answer> {
         if self.hooks.has_event(HookEvent::PermissionRequest) {
             let data = HookData::permission_request(question);
-            if let Some(answer) = self.hooks.run_event(data).await.approval() {
+            if let Some(answer) = self.hooks.run_event(data).await.approval(question) {
                 return Some(answer.by_hook());
             }
         }

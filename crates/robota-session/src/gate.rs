@@ -1,9 +1,9 @@
 //! The policy gate: judges every call by rules, mode, protected files and dangerous commands.
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
-use robota_core::gate::{Gate, Grant, Judgement, Source};
+use robota_core::gate::{Gate, Grant, Judgement, Restrictions, Source};
 use robota_core::message::ToolUse;
 use robota_core::paths::Paths;
 use robota_core::permission::{
@@ -28,6 +28,8 @@ struct Rules {
     turn: Vec<(List, String)>,
     /// With the rules of the session and of the turn.
     effective: Policy,
+    /// The gates of subagents, which get later restrictions too.
+    followers: Vec<Weak<dyn Gate>>,
 }
 
 /// A rule that applies until the session ends.
@@ -78,6 +80,7 @@ impl PolicyGate {
             session: Vec::new(),
             turn: Vec::new(),
             effective: policy,
+            followers: Vec::new(),
         };
         Self { rules: Arc::new(RwLock::new(rules)), paths }
     }
@@ -146,6 +149,16 @@ impl PolicyGate {
         let configured = rules.configured.clone().with_additional(folders, &*self.paths);
         let session = rules.session.clone();
         rules.set_session(configured, session, &*self.paths)
+    }
+
+    /// Passes rules that deny or ask on to the gates of subagents that run.
+    fn restrict_followers(&self, verdict: Verdict, rules: &[String]) -> Result<(), String> {
+        // Called without the lock: a follower has followers of its own.
+        let followers = self.read().followers.clone();
+        for gate in followers.iter().filter_map(Weak::upgrade) {
+            gate.restrict(verdict, rules)?;
+        }
+        Ok(())
     }
 
     fn resolve(&self, folders: &[String]) -> Vec<PathBuf> {
@@ -227,8 +240,9 @@ impl Gate for PolicyGate {
         if verdict == Verdict::Allow {
             return Err("a restriction cannot allow".to_owned());
         }
-        let rules = rules.iter().map(|rule| SessionRule::new(list_of(verdict), rule));
-        self.add_all(rules).map_err(|error| error.to_string())
+        let added = rules.iter().map(|rule| SessionRule::new(list_of(verdict), rule));
+        self.add_all(added).map_err(|error| error.to_string())?;
+        self.restrict_followers(verdict, rules)
     }
 
     fn update(&self, update: &PermissionUpdate, file: Option<&str>) -> Result<(), String> {
@@ -262,7 +276,35 @@ impl Gate for PolicyGate {
                 self.change_folders(|folders| folders.retain(|folder| !removed.contains(folder)))
             }
         };
-        changed.map_err(|error| error.to_string())
+        changed.map_err(|error| error.to_string())?;
+        match update {
+            PermissionUpdate::AddRules(update) | PermissionUpdate::ReplaceRules(update)
+                if update.behavior != Verdict::Allow =>
+            {
+                self.restrict_followers(update.behavior, &update.rules)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn restrictions(&self) -> Restrictions {
+        let rules = self.read();
+        let session = rules.session.iter().map(|rule| (rule.list, &rule.text));
+        let mut restrictions = Restrictions::default();
+        for (list, text) in session.chain(rules.turn.iter().map(|(list, text)| (*list, text))) {
+            match list {
+                List::Deny => restrictions.deny.push(text.clone()),
+                List::Ask => restrictions.ask.push(text.clone()),
+                List::Allow => {}
+            }
+        }
+        restrictions
+    }
+
+    fn pass_restrictions_to(&self, gate: Weak<dyn Gate>) {
+        let mut rules = self.write();
+        rules.followers.retain(|follower| follower.strong_count() > 0);
+        rules.followers.push(gate);
     }
 
     fn add_turn_rules(&self, allow: &[String], deny: &[String]) -> Vec<String> {

@@ -171,8 +171,8 @@ pub struct SendOptions {
     pub delivery: Delivery,
     /// Recorded with the input.
     pub metadata: Map<String, Value>,
-    /// Permission rules for the turn that the input starts. They are not recorded: a turn that is
-    /// continued after a crash does not have them.
+    /// Permission rules for the turn that the input starts. Those that deny calls are recorded with the
+    /// input, and also apply when the turn is continued. Those that allow calls are not recorded.
     pub rules: TurnPermissions,
     /// The form of the answer, for services that can enforce it. It is used when the input starts a
     /// turn, and is not recorded.

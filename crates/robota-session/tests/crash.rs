@@ -25,7 +25,7 @@ use robota_core::process::ProcessIdentity;
 use robota_core::provider::ModelRequest;
 use robota_core::resume::{load, load_whole};
 use robota_session::{
-    Approvals, CloseAs, EventFilter, EventKind, OpenOperation, Resume, ResumeStrategy, Session,
+    Approvals, CloseAs, EventFilter, EventKind, OpenOperation, Resume, ResumeStrategy,
     SessionBuilder, SessionError, SessionState, StartAt, approver_fn,
 };
 use robota_testkit::{Script, ScriptedAnswer, ScriptedGate, ScriptedProvider};
@@ -108,11 +108,6 @@ async fn rich_journal() -> (SessionId, Vec<Envelope>) {
     let events = journal(&*store, &id).await;
     session.shutdown("end").await.unwrap();
     (id, events)
-}
-
-async fn wait_until_idle(session: &Session) {
-    let mut watch = session.watch();
-    while watch.next().await.unwrap().state != SessionState::Ready {}
 }
 
 /// Returns only roles and texts: ids of messages and calls differ between two processes.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use common::*;
 use robota_core::approve::{Answer, RuleSink, Scope};
 use robota_core::error::{ErrorData, ErrorKind};
-use robota_core::event::{DecidedBy, Event, PermissionDecided, TurnEnd};
+use robota_core::event::{DecidedBy, Event, TurnEnd};
 use robota_core::gate::Gate;
 use robota_core::hook::{
     AfterChange, HookAnswer, HookInput, HookPoint, HookQuestion, HookReply, Hooks,
@@ -19,24 +19,12 @@ use robota_core::message::{Message, ToolUse};
 use robota_core::permission::{Class, Mode, PermissionUpdate, Verdict};
 use robota_core::provider::ModelRequest;
 use robota_core::tool::ToolOutcome;
-use robota_policy::{LexicalPaths, Policy, PolicySpec, Workspace};
 use robota_session::{
-    Approvals, ChatEnd, CodeHook, Decision, HookFiles, HookOrigin, HookScope, PolicyGate,
-    SessionState, ToolExecution, approver_fn, prompt_approver,
+    Approvals, ChatEnd, CodeHook, Decision, HookFiles, HookOrigin, HookScope, SessionState,
+    ToolExecution, approver_fn, prompt_approver,
 };
 use robota_testkit::{Script, fn_tool};
 use serde_json::json;
-
-fn policy() -> Arc<PolicyGate> {
-    let spec = PolicySpec::new(Workspace::new("/home/ada/app", "/home/ada"));
-    let (policy, errors) = Policy::new(&spec, &LexicalPaths);
-    assert!(errors.is_empty());
-    Arc::new(PolicyGate::new(policy, Arc::new(LexicalPaths)))
-}
-
-fn bash() -> robota_testkit::FnTool {
-    fn_tool("Bash", Class::Execute, |input| async move { input["command"].to_string() })
-}
 
 fn make_twice() -> Script {
     let make = json!({"command": "make all"});
@@ -55,14 +43,6 @@ impl RuleSink for Sink {
         self.0.lock().unwrap().extend_from_slice(update.allowed_rules());
         Ok(())
     }
-}
-
-fn decided(events: &[robota_core::event::Envelope]) -> Vec<PermissionDecided> {
-    let decided = events.iter().filter_map(|event| match &event.event {
-        Event::PermissionDecided(data) => Some(data.clone()),
-        _ => None,
-    });
-    decided.collect()
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Gates for tests.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
-use robota_core::gate::{Gate, Grant, Judgement, Source};
+use robota_core::gate::{Gate, Grant, Judgement, Restrictions, Source};
 use robota_core::message::ToolUse;
 use robota_core::permission::{Mode, PermissionUpdate, Verdict};
 use robota_core::tool::ToolSpec;
@@ -86,6 +86,14 @@ impl<G: Gate> Gate for RecordingGate<G> {
 
     fn update(&self, update: &PermissionUpdate, file: Option<&str>) -> Result<(), String> {
         self.inner.update(update, file)
+    }
+
+    fn restrictions(&self) -> Restrictions {
+        self.inner.restrictions()
+    }
+
+    fn pass_restrictions_to(&self, gate: Weak<dyn Gate>) {
+        self.inner.pass_restrictions_to(gate);
     }
 
     fn add_turn_rules(&self, allow: &[String], deny: &[String]) -> Vec<String> {

@@ -111,6 +111,7 @@ impl Tool for PolicyCheckedTool {
                     class: judgement.class,
                     reason: reason.clone(),
                     rules: Vec::new(),
+                    needs_user: self.tool.always_asks(),
                     metadata: Map::new(),
                     agent: None,
                     task: None,

@@ -26,7 +26,7 @@ impl Approver for HookApprover {
             return answer;
         }
         let report = self.hooks.run_event(HookData::permission_request(&question)).await;
-        match report.approval() {
+        match report.approval(&question) {
             Some(answer) => answer.by_hook(),
             None => Answer::Unanswered {
                 reason: "it needs approval, and no hook of the host allowed it".to_owned(),

@@ -114,6 +114,15 @@ fn cli_03_denials_are_visible_and_no_user_denied_them() {
     let args = ["-p", "Do it", "--provider", "scripted:script.yaml"];
     let text = home.command(&args).output().unwrap();
     assert!(stderr(&text).contains("denied Bash: it needs approval"), "{}", stderr(&text));
+    // What the model wrote does not reach the terminal as it is.
+    let hostile = r#"{tools: [{tool: Bash, input: {command: "curl '\e]52;c;aGk=\a'"}}]}"#;
+    home.write("project/hostile.yaml", &format!("- {hostile}\n- Done.\n"));
+    let args = ["-p", "Do it", "--provider", "scripted:hostile.yaml"];
+    let deny = ["--disallowedTools", "Bash(curl *)"];
+    let text = home.command(&[&args[..], &deny].concat()).output().unwrap();
+    let printed = stderr(&text);
+    assert!(printed.contains("denied Bash") && printed.contains("52;c;aGk="), "{printed:?}");
+    assert!(!printed.contains('\u{1b}') && !printed.contains('\u{7}'), "{printed:?}");
     let events = home.command(&[&args[..], &["--output-format", "events"]].concat());
     let events = { events }.output().unwrap();
     let decided = stdout(&events).lines().find_map(|line| {

@@ -22,8 +22,8 @@ use crate::error::{ErrorData, ErrorKind};
 use crate::event::{CompactionTrigger, ModelRetry, ProcessStarted, check_value};
 use crate::gate::{Gate, Grant, Judgement, Source, judge_call};
 use crate::hook::{
-    HookAnswer, HookInput, HookPoint, PostToolDecision, PreToolDecision, PromptDecision,
-    StopDecision,
+    AfterChange, HookAnswer, HookInput, HookPoint, PostToolDecision, PreToolDecision,
+    PromptDecision, StopDecision,
 };
 use crate::ids::CallId;
 use crate::message::{ResultBlock, ToolInput, ToolUse};
@@ -258,7 +258,7 @@ impl Tasks {
         let fallback = Input::Answered { call: call.clone(), answer: Answer::Deny { note } };
         self.spawn(Some(Target::Question(call.clone())), fallback, async move {
             let answer = if gate.may_ask() {
-                approver.ask(question).await
+                storable_approval(approver.ask(question).await)
             } else {
                 // The mode may have changed since the question was announced.
                 approver.withdraw(&call);
@@ -467,17 +467,47 @@ fn storable_answer(answer: HookAnswer) -> HookAnswer {
         HookAnswer::PostToolUse(PostToolDecision::Replace { outcome }) => {
             HookAnswer::PostToolUse(PostToolDecision::Replace { outcome: storable(outcome) })
         }
-        HookAnswer::PreToolUse(PreToolDecision::Change { input, then }) => {
-            match check_value(&input) {
-                Ok(()) => HookAnswer::PreToolUse(PreToolDecision::Change { input, then }),
+        HookAnswer::PreToolUse(PreToolDecision::Answer { outcome }) => {
+            HookAnswer::PreToolUse(PreToolDecision::Answer { outcome: storable(outcome) })
+        }
+        HookAnswer::PreToolUse(decision) => {
+            let checked = match &decision {
+                PreToolDecision::Change { input, then: AfterChange::Ask(question) } => {
+                    check_value(input).and_then(|()| check_value(&question.metadata))
+                }
+                PreToolDecision::Change { input, .. } => check_value(input),
+                PreToolDecision::Ask(question) => check_value(&question.metadata),
+                _ => Ok(()),
+            };
+            match checked {
+                Ok(()) => HookAnswer::PreToolUse(decision),
                 Err(reason) => {
-                    let why = format!("its arguments cannot be recorded: {reason}");
+                    let why = format!("its answer cannot be recorded: {reason}");
                     refusal(HookPoint::PreToolUse, &why)
                 }
             }
         }
         answer => answer,
     }
+}
+
+/// Returns the answer of an approver as it can be recorded.
+fn storable_approval(answer: Answer) -> Answer {
+    let (answer, by_hook) = answer.without_hook();
+    let checked = match &answer {
+        Answer::AllowChanged { input, .. } | Answer::Update { input: Some(input), .. } => {
+            check_value(input)
+        }
+        _ => Ok(()),
+    };
+    let answer = match checked {
+        Ok(()) => answer,
+        Err(reason) => {
+            let note = format!("the changed arguments cannot be recorded: {reason}");
+            Answer::Deny { note: Some(note) }
+        }
+    };
+    if by_hook { answer.by_hook() } else { answer }
 }
 
 fn panicked(name: &str, message: &str) -> ToolOutcome {

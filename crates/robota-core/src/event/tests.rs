@@ -152,6 +152,7 @@ fn core_20_the_barriers_are_those_of_the_table() {
         "message_injected",
         "input_accepted",
         "input_changed",
+        "turn_rules_added",
         "compaction_finished",
         "files_changing",
         "files_watched",

@@ -16,7 +16,7 @@ use super::{
     HookNotice, HookObserver, HookOutput, HookPermission, HookPoint, HookReply, HookTimes,
     HookTranscript, HookVerdict, Hooks, InvalidMatcher, Matcher, ObservedHook,
 };
-use crate::approve::Answer;
+use crate::approve::{Answer, Question};
 use crate::paths::Paths;
 use crate::permission::PermissionUpdate;
 
@@ -180,10 +180,10 @@ pub struct EventReport {
 }
 
 impl EventReport {
-    /// Returns what PermissionRequest hooks answer to the question about a call; none if they leave it
-    /// to the user.
+    /// Returns what PermissionRequest hooks answer to this question about a call; none if they leave it
+    /// to the user, or allow a call that only a user may allow.
     #[must_use]
-    pub fn approval(self) -> Option<Answer> {
+    pub fn approval(self, question: &Question) -> Option<Answer> {
         if let EventDecision::Block { reason } = self.decision {
             return Some(match self.stop {
                 Some(reason) => Answer::DenyAndStop { reason },
@@ -193,6 +193,9 @@ impl EventReport {
         let HookPermission { verdict: HookVerdict::Allow, reason: note } = self.permission? else {
             return None;
         };
+        if question.needs_user {
+            return None;
+        }
         let input = self.updated_input.map(Value::Object);
         Some(Answer::allow(input, self.updated_permissions, note))
     }

@@ -191,6 +191,32 @@ async fn core_27_the_strictest_decision_of_plugins_and_hooks_counts() {
     assert!(messages.contains("never") && !messages.contains("changed\""), "{messages}");
 }
 
+/// Panics at every event.
+struct Panicking;
+
+impl Plugin for Panicking {
+    fn name(&self) -> &str {
+        "panicking"
+    }
+
+    fn priority(&self) -> PluginPriority {
+        PluginPriority::CRITICAL
+    }
+
+    fn on_event(&self, _: &Envelope) {
+        panic!("a defect of the plugin");
+    }
+}
+
+#[tokio::test]
+async fn core_27_a_plugin_that_panics_hides_no_event_from_the_others() {
+    let usage = Arc::new(UsagePlugin::new(MemoryStorage::default()));
+    let script = Script::new().text("Done.");
+    let mut agent = agent(script).plugin(Panicking).plugin(usage.clone()).build().unwrap();
+    agent.run("Go.").await;
+    assert_eq!(usage.totals().unwrap().runs, 1);
+}
+
 #[tokio::test]
 async fn core_27_hooks_are_added_to_the_hooks_before_them() {
     let hooks = |plugin: Arc<dyn Plugin>| PluginSet::new([plugin]);

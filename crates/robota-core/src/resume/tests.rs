@@ -5,12 +5,12 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::event::{
-    AssistantMessage, CompactionFinished, ContentLeftOut, Cursor, Delivery, InputAccepted,
+    AssistantMessage, Author, CompactionFinished, ContentLeftOut, Cursor, Delivery, InputAccepted,
     InputCancelled, InputSource, LabelSet, MessageInjected, MissedRuns, ModelRequested, PromptSet,
     Purpose, Renamed, Rewound, RoomDelivered, RoomHeard, RoomJoined, RoomLeft, RoomSaid,
     ScheduleAdded, SchedulePaused, ScheduleRemoved, ScheduleResumed, ScheduleSkipped,
-    SessionCreated, TextChunk, ToolCalled, ToolResultAdded, ToolsSet, Trigger, TurnStarted,
-    UserMessage, ViewRestored,
+    SessionCreated, TextChunk, ToolCalled, ToolResultAdded, ToolsSet, Trigger, TurnRulesAdded,
+    TurnStarted, UserMessage, ViewRestored,
 };
 use crate::ids::{CallId, CountingIds, InputId, MessageId, ScheduleId, TurnId};
 use crate::journal::MemoryStore;
@@ -151,8 +151,26 @@ impl Written {
                 let message = Message::system(&self.ids, "injected");
                 self.append(MessageInjected { message: message.into() }).await;
             }
+            Step::Restrict(n) => self.restrict(*n).await,
             Step::Schedule(n) => self.schedule(*n).await,
             Step::Room(n) => self.room(*n).await,
+        }
+    }
+
+    /// Adds rules to the running turn or to an input, and takes an input into a turn.
+    async fn restrict(&mut self, n: u8) {
+        let deny = vec![format!("Bash(make {})", n % 4)];
+        let input = self.state.inputs.keys().next().cloned();
+        match n / 4 % 3 {
+            0 => self.append(TurnRulesAdded { input: None, deny }).await,
+            1 => self.append(TurnRulesAdded { input, deny }).await,
+            _ => {
+                let (provider, model) = ("p".to_owned(), "m".to_owned());
+                let started = TurnStarted { input: input.clone(), provider, model, max_rounds: 0 };
+                self.append(started).await;
+                let message = Message::user(&self.ids, "taken").into();
+                self.append(UserMessage { message, input, author: Author::User }).await;
+            }
         }
     }
 
@@ -257,6 +275,7 @@ enum Step {
     Accept,
     Cancel,
     Facts(u8),
+    Restrict(u8),
     Schedule(u8),
     Room(u8),
 }
@@ -274,6 +293,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Accept),
         1 => Just(Step::Cancel),
         1 => any::<u8>().prop_map(Step::Facts),
+        2 => any::<u8>().prop_map(Step::Restrict),
         3 => any::<u8>().prop_map(Step::Schedule),
         2 => any::<u8>().prop_map(Step::Room),
     ]

@@ -111,6 +111,7 @@ impl State {
             }),
             inputs: self.inputs.values().map(|input| input.seq).collect(),
             turn,
+            restrictions: self.restrictions.clone(),
             turns_completed: self.turns_completed,
             usage: self.usage,
             safe_points: self.safe_points.clone(),
@@ -202,6 +203,7 @@ impl State {
             interrupted: turn.interrupted,
             ..OpenTurn::default()
         });
+        state.restrictions.clone_from(&snapshot.restrictions);
         state.turns_completed = snapshot.turns_completed;
         state.usage = snapshot.usage;
         state.safe_points.clone_from(&snapshot.safe_points);

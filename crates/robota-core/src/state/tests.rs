@@ -88,6 +88,32 @@ fn core_20_a_gap_or_an_older_writer_is_refused_and_changes_nothing() {
 }
 
 #[test]
+fn core_20_rules_that_deny_calls_belong_to_a_turn_until_another_input_starts_one() {
+    let mut journal = Journal::new();
+    let rules = |input: Option<&str>, rule: &str| TurnRulesAdded {
+        input: input.map(Into::into),
+        deny: vec![rule.to_owned()],
+    };
+    let first = InputId::from("i1");
+    journal.add(rules(Some("i1"), "Write")).add(rules(Some("i2"), "Edit"));
+    let started = |input: Option<&str>| TurnStarted { input: input.map(Into::into), ..started() };
+    journal.add(started(Some("i1"))).add(rules(None, "Bash(make *)")).add(rules(None, "Write"));
+    assert_eq!(journal.state.restrictions.of(None), ["Write", "Bash(make *)"]);
+    // If the journal fails before the message is recorded, the input starts another turn.
+    assert_eq!(journal.state.restrictions.of(Some(&first)), ["Write"]);
+    let message = user("m1", "one").into();
+    journal.add(UserMessage { message, input: Some(first.clone()), author: Author::User });
+    journal.add(finished(TurnEnd::Interrupted, None));
+    assert_eq!(journal.state.restrictions.inputs.len(), 1);
+    journal.add(started(None));
+    assert_eq!(journal.state.restrictions.of(None), ["Write", "Bash(make *)"], "continued");
+    journal.add(started(Some("i3")));
+    assert!(journal.state.restrictions.turn.is_empty());
+    journal.add(InputCancelled { input: "i2".into(), cause: Cause::User });
+    assert!(journal.state.restrictions.is_empty());
+}
+
+#[test]
 fn core_20_a_fork_starts_from_the_state_of_its_parent() {
     let line = line(500, 3, Renamed { name: "a".to_owned() }.into());
     assert_eq!(State::fold([&line]).unwrap().cursor, Some(Cursor { epoch: 3, seq: 500 }));

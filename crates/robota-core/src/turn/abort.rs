@@ -4,10 +4,11 @@
 //! closes the rest, as it does for a turn that a crash left open.
 
 use super::calls::Stage;
-use super::{Effect, Ending, Env, Out, Phase, Target, Turn};
+use super::{Effect, Ending, Env, Out, Phase, PromptPlace, Target, Turn};
 use crate::close::{Closing, close_turn, not_run_text};
 use crate::error::ErrorData;
 use crate::event::{InputCancelled, Interrupted, TurnEnd};
+use crate::ids::InputId;
 use crate::message::Cause;
 use crate::tool::ToolOutcome;
 
@@ -36,6 +37,23 @@ impl Turn {
         // After the cancellations are queued: what still arrives of cancelled effects is ignored
         // from now on.
         self.begin_closing(Ending::Interrupted(cause), cause, env, out);
+    }
+
+    /// Cancels an input whose prompt hooks run. The turn goes on, as after a hook that blocked it.
+    pub(super) fn on_withdraw(&mut self, input: &InputId, out: &mut Out) {
+        let Phase::Prompting(prompt) = &self.phase else { return };
+        let next = match prompt.place {
+            // The turn is that of the input: it is aborted instead.
+            PromptPlace::Start => return,
+            PromptPlace::Round => Phase::Preparing,
+            PromptPlace::Answer => Phase::Answered,
+        };
+        if prompt.input.as_ref() != Some(input) {
+            return;
+        }
+        out.push(Effect::Cancel(Target::Hook(None)));
+        out.emit(InputCancelled { input: input.clone(), cause: Cause::User });
+        self.phase = next;
     }
 
     pub(super) fn on_append_failed(

@@ -95,6 +95,12 @@ pub enum Input {
     Compacted(Result<Compaction, ErrorData>),
     /// The time of [`Effect::Wait`] has passed.
     WaitOver,
+    /// The user cancels an input that the running turn has taken for a later round, and on which the
+    /// UserPromptSubmit hooks run. Without effect in every other state.
+    Withdraw {
+        /// The input, which does not become a message.
+        input: InputId,
+    },
     /// The turn is interrupted.
     Abort {
         /// What interrupts it: the user, or a shutdown.

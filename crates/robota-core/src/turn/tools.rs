@@ -11,7 +11,7 @@ use crate::event::{
     DecidedBy, HookFinished, HookStarted, PermissionAsked, PermissionDecided, ToolBatchFinished,
     ToolFinished, ToolResultAdded, ToolStarted, TurnEnd,
 };
-use crate::gate::{Judgement, Source};
+use crate::gate::{EACH_CALL_NEEDS_A_USER, Judgement, Source};
 use crate::hook::{
     AfterChange, HookAnswer, HookInput, HookPoint, HookReply, PostToolDecision, PreToolDecision,
 };
@@ -134,6 +134,7 @@ impl Turn {
                     class: judgement.class,
                     reason: judgement.reason.clone(),
                     rules: judgement.rules.clone(),
+                    needs_user: judgement.source == Source::Tool,
                     metadata,
                     agent: None,
                     task: None,
@@ -313,7 +314,9 @@ impl Turn {
                 // A hook can make a verdict stricter, never weaker: `max` keeps a denial.
                 judgement.verdict = judgement.verdict.max(Verdict::Ask);
                 // So that no later hook can lift the ask that this hook requires.
-                judgement.source = Source::Rule;
+                if judgement.source == Source::Mode {
+                    judgement.source = Source::Rule;
+                }
                 judgement.reason = question.reason;
                 self.calls[at].question_metadata = question.metadata;
             }
@@ -360,7 +363,12 @@ impl Turn {
         let Some(at) = self.position(call) else { return };
         let Stage::Asking(judgement) = &self.calls[at].stage else { return };
         let class = judgement.class;
-        let (answer, by_hook) = answer.without_hook();
+        let needs_user = judgement.source == Source::Tool;
+        let (mut answer, by_hook) = answer.without_hook();
+        if by_hook && needs_user && answer.allows() {
+            // Approvers ask the user instead; this one did not.
+            answer = Answer::Unanswered { reason: EACH_CALL_NEEDS_A_USER.to_owned() };
+        }
         let by = if by_hook { DecidedBy::Hook } else { DecidedBy::User };
         match answer {
             Answer::Allow { note } => {

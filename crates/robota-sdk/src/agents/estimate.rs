@@ -1,12 +1,12 @@
 //! Estimates what a batch of agents will use, for the user who approves it and for the budget.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use async_trait::async_trait;
 use robota_core::catalogue::{Catalogue, format_tokens};
 use robota_core::event::{Envelope, Event};
-use robota_core::gate::{Gate, Judgement};
+use robota_core::gate::{Gate, Judgement, Restrictions};
 use robota_core::ids::CallId;
 use robota_core::message::ToolUse;
 use robota_core::permission::{Mode, PermissionUpdate, Verdict};
@@ -176,6 +176,14 @@ impl Gate for EstimatingGate {
 
     fn update(&self, update: &PermissionUpdate, file: Option<&str>) -> Result<(), String> {
         self.inner.update(update, file)
+    }
+
+    fn restrictions(&self) -> Restrictions {
+        self.inner.restrictions()
+    }
+
+    fn pass_restrictions_to(&self, gate: Weak<dyn Gate>) {
+        self.inner.pass_restrictions_to(gate);
     }
 
     fn add_turn_rules(&self, allow: &[String], deny: &[String]) -> Vec<String> {

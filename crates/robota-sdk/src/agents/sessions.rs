@@ -1,6 +1,6 @@
 //! Opens the sessions of agents.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use async_trait::async_trait;
 use robota_config::ContextReader;
@@ -8,7 +8,7 @@ use robota_config::agents::{AgentDefinition, AgentModel};
 use robota_core::approve::Approver;
 use robota_core::catalogue::Catalogue;
 use robota_core::event::{Envelope, SpawnedBy};
-use robota_core::gate::Gate as _;
+use robota_core::gate::{Gate as _, Restrictions};
 use robota_core::hook::Hooks;
 use robota_core::ids::SessionId;
 use robota_core::permission::{Class, Mode};
@@ -46,6 +46,9 @@ pub(crate) struct ParentFacts {
     pub(crate) mode: Mode,
     /// The rules that the user allowed for it.
     pub(crate) allowed: Vec<String>,
+    /// The rules that deny calls or require approval, of the session and of its running turn.
+    #[serde(default)]
+    pub(crate) restrictions: Restrictions,
 }
 
 impl ParentFacts {
@@ -55,7 +58,8 @@ impl ParentFacts {
         let parent = open.get(session).ok_or_else(ended)?;
         let permissions = parent.session().permissions();
         let (mode, allowed) = (permissions.mode(), permissions.session_allowed());
-        Ok(Self { session: session.clone(), mode, allowed })
+        let restrictions = permissions.restrictions();
+        Ok(Self { session: session.clone(), mode, allowed, restrictions })
     }
 }
 
@@ -192,6 +196,17 @@ impl NewAgent {
         gate.remember(&job.work.allow)?;
         gate.remember(&self.preloaded.allow)?;
         let gate = Arc::new(gate);
+        match parts.open.get(&parent.session) {
+            Some(parent) => {
+                let follower: Weak<PolicyGate> = Arc::downgrade(&gate);
+                let permissions = parent.session().permissions();
+                // Before the rules are read: one that is added meanwhile must not be missed.
+                permissions.pass_restrictions_to(follower);
+                permissions.restrictions().apply(&*gate)?;
+            }
+            // In a process of its own, where the session that started the agent is not open.
+            None => parent.restrictions.apply(&*gate)?,
+        }
         let model = model_of(job, definition, &parts.model.model);
         let redactor = project.redactor(&parts.model.secrets).map_err(|error| error.to_string())?;
         let setup = parts.model.clone();

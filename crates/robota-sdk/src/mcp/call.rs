@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use robota_core::approve::{Answer, Question};
-use robota_core::gate::Judgement;
+use robota_core::gate::{Judgement, Source};
 use robota_core::hook::{
     AfterChange, EventDecision, HookAnswer, HookData, HookReply, PreToolDecision,
 };
@@ -151,6 +151,7 @@ async fn ask(
         class: judged.class,
         reason: judged.reason.clone(),
         rules: judged.rules,
+        needs_user: judged.source == Source::Tool,
         metadata: Map::new(),
         agent: None,
         task: None,

@@ -86,7 +86,12 @@ impl Tool for SkillTool {
             }
             Ok(skill) => {
                 // They end with the turn.
-                let invalid = session.permissions().add_turn_rules(&skill.rules);
+                let invalid = match session.permissions().add_turn_rules(skill.rules).await {
+                    Ok(invalid) => invalid,
+                    Err(error) => {
+                        return ToolOutcome::failed("skill_failed", error.to_string());
+                    }
+                };
                 let mut text = skill.text;
                 for rule in invalid {
                     text.push_str(&format!("\n[the skill's rule `{rule}` is not valid]"));

@@ -1,7 +1,7 @@
 //! What agents are given: tools, prompt, model; and how they are started and shown.
 
 use robota_core::event::Event;
-use robota_core::permission::Mode;
+use robota_core::permission::{Mode, Verdict};
 use robota_core::task::{GroupChange, TaskChange, TaskMode, TaskStatus};
 use robota_core::tool::{ToolContext, ToolOutcome};
 use robota_sdk::{
@@ -122,6 +122,25 @@ async fn sdk_14_an_agent_that_may_not_write_has_no_tool_that_changes_files() {
             assert!(names.contains(&"Read"));
         }
         assert_eq!(changes(&offered[3]), ["Write", "Edit", "MultiEdit"], "another agent has them");
+    }
+}
+
+/// Rules that a host or a user adds to the session are stronger than the rules that allow a call, in
+/// the session and in its agents.
+#[tokio::test]
+async fn sdk_14_rules_that_are_added_to_the_session_apply_to_its_agents() {
+    let make = "{tools: [{tool: Bash, input: {command: touch made}}]}";
+    for restricted in [false, true] {
+        let scene = Scene::new(&format!("- {make}\n- Tried.\n"));
+        let settings = r#"{"permissions": {"allow": ["Bash(touch *)"]}}"#;
+        scene.write("home/.claude/settings.json", settings);
+        let session = scene.open().await;
+        if restricted {
+            let permissions = session.session().permissions();
+            permissions.restrict(Verdict::Deny, &["Bash(touch *)".to_owned()]).unwrap();
+        }
+        assert!(command(&session, "agent", "run general-purpose Make it.").await.success);
+        assert_eq!(scene.path().join("project/made").exists(), !restricted);
     }
 }
 

@@ -8,7 +8,8 @@ use robota_core::compact::CompactionRequest;
 use robota_core::error::Diagnose as _;
 use robota_core::event::{
     CompactionFailed, CompactionStarted, CompactionTrigger, ContextMeasured, Event, InputAccepted,
-    InputCancelled, InputChanged, PrefixChange, PrefixChanged, RewindCause, Rewound, ViewRestored,
+    InputCancelled, InputChanged, PrefixChange, PrefixChanged, RewindCause, Rewound,
+    TurnRulesAdded, ViewRestored,
 };
 use robota_core::ids::{CallId, InputId};
 use robota_core::journal::JournalError;
@@ -23,6 +24,7 @@ use super::{
 use crate::checkpoints::{RestoreOptions, RestoreReport, Workspace, restore};
 use crate::error::SessionError;
 use crate::open;
+use crate::session::TurnPermissions;
 
 impl Actor {
     pub(super) async fn on_request(&mut self, request: Request) -> Flow {
@@ -46,8 +48,15 @@ impl Actor {
             Request::Interrupt { note, keep_inputs, reply } => {
                 self.interrupt(note, keep_inputs, reply).await;
             }
-            Request::Stop { input, reply } if self.is_taken(&input) => {
+            Request::Stop { input, reply } if self.taken_input() == Some(&input) => {
                 self.interrupt(None, true, reply).await;
+            }
+            Request::Stop { input, reply } if self.is_taken(&input) => {
+                let withdrawn = match &mut self.work {
+                    Some(Work::Turn(drive)) => drive.withdraw(&mut self.recorder, &input).await,
+                    _ => false,
+                };
+                let _ = reply.send(Ok(withdrawn));
             }
             Request::Stop { input, reply } => {
                 let _ = reply.send(self.cancel_input(input).await);
@@ -78,6 +87,9 @@ impl Actor {
             Request::Decide { decide, reply } => {
                 let _ = reply.send(self.decide(decide).await);
             }
+            Request::AddTurnRules { rules, reply } => {
+                let _ = reply.send(self.add_turn_rules(rules).await);
+            }
         }
         Flow::Continue
     }
@@ -89,9 +101,17 @@ impl Actor {
         let input = InputId::mint(&*self.shared.turn_setup().setup.base.ids);
         // A subscription that starts here contains the event that accepts the input.
         let before = self.shared.hub.status().last;
-        let event =
+        let mut events = Vec::new();
+        if !options.rules.deny.is_empty() {
+            // Before the input: whatever part of the append survives a crash, the input is not
+            // delivered without its rules.
+            let deny = std::mem::take(&mut options.rules.deny);
+            events.push(TurnRulesAdded { input: Some(input.clone()), deny }.into());
+        }
+        let accepted =
             InputAccepted { input: input.clone(), delivery, content, metadata, source: None };
-        if let Err(error) = self.append(vec![event.into()]).await {
+        events.push(accepted.into());
+        if let Err(error) = self.append(events).await {
             if let SessionError::Journal(JournalError::Unencodable { .. }) = &error {
                 return Err(error);
             }
@@ -130,6 +150,24 @@ impl Actor {
             self.shared.hub.set_busy(true);
         }
         Ok(())
+    }
+
+    /// Adds rules to the running turn, and returns those that cannot apply.
+    async fn add_turn_rules(
+        &mut self,
+        rules: TurnPermissions,
+    ) -> Result<Vec<String>, SessionError> {
+        let TurnPermissions { allow, deny } = rules;
+        if !matches!(self.work, Some(Work::Turn(_))) {
+            return Ok([allow, deny].concat());
+        }
+        let gate = self.shared.turn_setup().setup.base.gate.clone();
+        // Before the append: a denial applies even if it cannot be recorded.
+        let invalid = gate.add_turn_rules(&allow, &deny);
+        if !deny.is_empty() {
+            self.append(vec![TurnRulesAdded { input: None, deny }.into()]).await?;
+        }
+        Ok(invalid)
     }
 
     /// Returns whether the session can be closed without stopping or delaying anything.
@@ -177,8 +215,8 @@ impl Actor {
         // The input that a turn has taken stays in front.
         let first = usize::from(taken.is_some_and(|taken| inputs.contains_key(taken)));
         let position = position.map_or(place, |position| position.saturating_add(first));
-        // The metadata and the permission rules were sent for the old content, so they do not apply
-        // to the new one.
+        // The metadata and the rules that allow calls were sent for the old content, so they do not
+        // apply to the new one. Rules that deny calls stay.
         let (content, metadata, is_new) = match content {
             Some((content, metadata)) => (content, metadata, true),
             None => (pending.content.clone(), pending.metadata.clone(), false),

@@ -13,7 +13,7 @@ use tokio::sync::{oneshot, watch};
 use crate::checkpoints::{RestoreOptions, RestoreReport};
 use crate::error::SessionError;
 use crate::hub::StoreFailure;
-use crate::session::SendOptions;
+use crate::session::{SendOptions, TurnPermissions};
 
 /// Sends the answer to a request.
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, SessionError>>;
@@ -71,6 +71,8 @@ pub(crate) enum Request {
     Append { events: Vec<Event>, at_rest: bool, reply: Reply<()> },
     /// Let a function decide from the state what to append, as one append.
     Decide { decide: DecideEvents, reply: Reply<()> },
+    /// Add permission rules to the running turn; answers which of them cannot apply.
+    AddTurnRules { rules: TurnPermissions, reply: Reply<Vec<String>> },
     /// Read the state between two steps of the work.
     Inspect(Box<dyn FnOnce(&State) + Send>),
     /// Stop the running work; answers whether something ran.

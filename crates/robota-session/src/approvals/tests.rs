@@ -55,6 +55,7 @@ fn question() -> Question {
         class: Class::Execute,
         reason: "the test asks".to_owned(),
         rules: vec!["act(*)".to_owned()],
+        needs_user: false,
         metadata: serde_json::Map::new(),
         agent: None,
         task: None,

@@ -262,3 +262,39 @@ async fn sdk_08_folders_of_a_change_belong_to_the_workspace() {
     change("removeDirectories");
     assert_eq!(verdict("/home/ada/lib/a.rs").await, Verdict::Ask);
 }
+
+#[tokio::test]
+async fn core_21_restrictions_reach_forks_and_the_gates_of_agents() {
+    let parent = gate(Mode::Default, &["Bash(git *)"], &["Bash(git clone *)"]);
+    parent.restrict(Verdict::Deny, &["Bash(git push *)".to_owned()]).unwrap();
+    parent.restrict(Verdict::Ask, &["Bash(git fetch *)".to_owned()]).unwrap();
+    parent.add_turn_rules(&["Bash(make)".to_owned()], &["Bash(git tag *)".to_owned()]);
+    let rules = parent.restrictions();
+    assert_eq!(rules.deny, ["Bash(git push *)", "Bash(git tag *)"], "not those of the settings");
+    assert_eq!(rules.ask, ["Bash(git fetch *)"]);
+    // The rules of the turn end with it.
+    parent.forget_turn_rules();
+    assert_eq!(parent.restrictions().deny, ["Bash(git push *)"]);
+    assert_eq!(parent.for_fork().unwrap().restrictions(), parent.restrictions());
+
+    let agent = Arc::new(gate(Mode::Default, &["Bash(git *)"], &[]));
+    rules.apply(&*agent).unwrap();
+    let follower: Weak<PolicyGate> = Arc::downgrade(&agent);
+    parent.pass_restrictions_to(follower);
+    let call = |command: &str| {
+        let input = robota_core::message::ToolInput::Json(json!({"command": command}));
+        ToolUse::new("c".into(), "call_0", "Bash", input)
+    };
+    let bash = fn_tool("Bash", Class::Execute, |_| async { ToolOutcome::ok("") });
+    let spec = robota_core::tool::Tool::spec(&bash);
+    let judged = async |command: &str| agent.judge(&call(command), spec).await.verdict;
+    assert_eq!(judged("git push origin").await, Verdict::Deny);
+    assert_eq!(judged("git tag v1").await, Verdict::Deny);
+    assert_eq!(judged("git fetch origin").await, Verdict::Ask);
+    assert_eq!(judged("git commit -m x").await, Verdict::Allow);
+    // Also what is added while the agent runs.
+    parent.restrict(Verdict::Deny, &["Bash(git commit *)".to_owned()]).unwrap();
+    assert_eq!(judged("git commit -m x").await, Verdict::Deny);
+    drop(agent);
+    parent.restrict(Verdict::Deny, &["Bash(git add *)".to_owned()]).unwrap();
+}

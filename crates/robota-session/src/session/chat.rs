@@ -59,7 +59,8 @@ pub struct Reply {
     pub input: InputId,
     /// How the turn of the input ended.
     pub end: ChatEnd,
-    /// The text of the last answer; only a part of it when the answer was cut short.
+    /// The text of the last answer; only a part of it when the answer was cut short, and the error's
+    /// text when the turn failed. [`Reply::into_text`] returns an error then.
     pub text: String,
     /// Why the model stopped its last answer; none when no answer was complete.
     pub stop: Option<StopReason>,

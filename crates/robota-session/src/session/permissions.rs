@@ -1,15 +1,18 @@
 //! The permissions of a session.
 
+use std::sync::Weak;
+
 use robota_core::approve::{Answer, Approver as _, Question, Scope};
 use robota_core::error::{ErrorData, ErrorKind};
 use robota_core::event::ModeChanged;
-use robota_core::gate::{Judgement, judge_call};
+use robota_core::gate::{Gate, Judgement, Restrictions, judge_call};
 use robota_core::ids::CallId;
 use robota_core::message::ToolUse;
 use robota_core::permission::{Mode, Verdict};
 use robota_core::tool::{Tool, ToolSpec};
 
 use super::{Session, TurnPermissions};
+use crate::actor::Request;
 use crate::approvals::Decision;
 use crate::error::SessionError;
 
@@ -124,15 +127,17 @@ impl Permissions {
         judge_call(&*allowing.unwrap_or(gate), tool, call).await
     }
 
-    /// Adds rules that apply until the running turn ends. Returns those that are not valid; without a
-    /// running turn, all of them.
-    #[must_use]
-    pub fn add_turn_rules(&self, rules: &TurnPermissions) -> Vec<String> {
-        if !self.0.is_running() {
-            return [rules.allow.as_slice(), &rules.deny].concat();
-        }
-        let gate = self.0.shared.turn_setup().setup.base.gate.clone();
-        gate.add_turn_rules(&rules.allow, &rules.deny)
+    /// Adds rules that apply until the running turn ends. Those that deny calls are recorded: they
+    /// also apply when the turn is continued. Returns the rules that are not valid; without a running
+    /// turn, all of them.
+    ///
+    /// # Errors
+    /// If the session has ended, or the rules could not be recorded; they apply to this turn then.
+    pub async fn add_turn_rules(
+        &self,
+        rules: TurnPermissions,
+    ) -> Result<Vec<String>, SessionError> {
+        self.0.ask(|reply| Request::AddTurnRules { rules, reply }).await
     }
 
     /// Adds rules for this session that deny calls, or require approval for them.
@@ -143,6 +148,19 @@ impl Permissions {
         let gate = self.0.shared.turn_setup().setup.base.gate.clone();
         gate.restrict(verdict, rules)
             .map_err(|why| SessionError::Failed(ErrorData::new(ErrorKind::Validation, why)))
+    }
+
+    /// Returns the rules of this session and of its running turn that deny calls or require approval,
+    /// besides those of the settings.
+    #[must_use]
+    pub fn restrictions(&self) -> Restrictions {
+        self.0.shared.turn_setup().setup.base.gate.restrictions()
+    }
+
+    /// Passes each later [`Permissions::restrict`] on to the gate of a subagent, as long as that exists.
+    pub fn pass_restrictions_to(&self, gate: Weak<dyn Gate>) {
+        let own = self.0.shared.turn_setup().setup.base.gate.clone();
+        own.pass_restrictions_to(gate);
     }
 
     /// Revokes some of the rules that the user allowed for this session.

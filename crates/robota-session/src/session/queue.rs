@@ -66,8 +66,8 @@ impl QueueHandle {
         Ok(QueuePause { _resume: resume })
     }
 
-    /// Replaces the content of a waiting input, without the metadata and the permission rules that were
-    /// sent with the old content. Returns false if it was delivered or cancelled.
+    /// Replaces the content of a waiting input, without the metadata and the rules that allow calls, which
+    /// were sent with the old content; rules that deny calls stay. Returns false if it was delivered or cancelled.
     ///
     /// # Errors
     /// If the journal cannot be written.
@@ -115,8 +115,9 @@ impl QueueHandle {
         self.0.cancel(input).await
     }
 
-    /// Cancels an input if it waits, and interrupts its turn if that runs. Other inputs and turns go on.
-    /// Returns whether the input was cancelled, or its turn interrupted.
+    /// Cancels an input if it waits, and interrupts its turn if that runs. Other inputs and turns go on,
+    /// also a turn that runs hooks on the input before it takes it. Returns whether the input was
+    /// cancelled, or its turn interrupted.
     ///
     /// # Errors
     /// If the journal cannot be written.

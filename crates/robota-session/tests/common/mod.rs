@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use robota_core::event::{Durability, Envelope, Event};
+use robota_core::event::{Durability, Envelope, Event, PermissionDecided};
 use robota_core::ids::{CallId, SessionId};
 use robota_core::journal::{
     Journal, JournalError, JournalStore, LostReason, MemoryStore, read_all,
@@ -12,7 +12,8 @@ use robota_core::journal::{
 use robota_core::message::Message;
 use robota_core::permission::{Class, Verdict};
 use robota_core::tool::{DidRun, Tool};
-use robota_session::{Session, SessionBuilder};
+use robota_policy::{LexicalPaths, Policy, PolicySpec, Workspace};
+use robota_session::{PolicyGate, Session, SessionBuilder, SessionState};
 use robota_testkit::{CountingIds, FakeClock, Script, ScriptedGate, ScriptedProvider, fn_tool};
 use tokio_util::sync::CancellationToken;
 
@@ -55,8 +56,35 @@ pub(crate) fn memory() -> Arc<MemoryStore> {
     Arc::new(MemoryStore::new())
 }
 
+/// A gate that asks about every command, with rules that a test adds.
+pub(crate) fn policy() -> Arc<PolicyGate> {
+    let spec = PolicySpec::new(Workspace::new("/home/ada/app", "/home/ada"));
+    let (policy, errors) = Policy::new(&spec, &LexicalPaths);
+    assert!(errors.is_empty());
+    Arc::new(PolicyGate::new(policy, Arc::new(LexicalPaths)))
+}
+
+pub(crate) fn bash() -> robota_testkit::FnTool {
+    fn_tool("Bash", Class::Execute, |input| async move { input["command"].to_string() })
+}
+
+/// Returns the decisions about calls, in order.
+pub(crate) fn decided(events: &[Envelope]) -> Vec<PermissionDecided> {
+    let decided = events.iter().filter_map(|event| match &event.event {
+        Event::PermissionDecided(data) => Some(data.clone()),
+        _ => None,
+    });
+    decided.collect()
+}
+
 pub(crate) async fn journal(store: &dyn JournalStore, id: &SessionId) -> Vec<Envelope> {
     read_all(store, id, 0).await.unwrap()
+}
+
+/// Waits until nothing runs and no input waits.
+pub(crate) async fn wait_until_idle(session: &Session) {
+    let mut watch = session.watch();
+    while watch.next().await.unwrap().state != SessionState::Ready {}
 }
 
 pub(crate) fn kinds(events: &[Envelope]) -> Vec<&str> {

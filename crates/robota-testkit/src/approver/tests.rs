@@ -12,6 +12,7 @@ fn question(tool: &str) -> Question {
         class: Class::Execute,
         reason: "test".to_owned(),
         rules: Vec::new(),
+        needs_user: false,
         metadata: serde_json::Map::new(),
         agent: None,
         task: None,

@@ -9,7 +9,7 @@ use super::bytes::Bytes;
 use super::turns::{answer, compaction, delta, failure, hook_reply, judged, outcome};
 use robota_core::error::{ErrorData, ErrorKind};
 use robota_core::event::{Delivery, Envelope, Event, InputAccepted};
-use robota_core::ids::{CallId, CountingIds, Ids, MessageId};
+use robota_core::ids::{CallId, CountingIds, Ids, InputId, MessageId};
 use robota_core::message::{Block, Role};
 use robota_core::provider::{Delta, StopReason};
 use robota_core::state::State;
@@ -83,6 +83,12 @@ impl FakeDriver {
     pub(super) fn pick_call(&self, bytes: &mut Bytes<'_>) -> CallId {
         let at = bytes.pick(self.calls.len() + 1);
         self.calls.get(at).cloned().unwrap_or_else(|| CallId::from("unknown"))
+    }
+
+    /// Picks an input that waits, or one that does not exist.
+    pub(super) fn pick_input(&self, bytes: &mut Bytes<'_>) -> InputId {
+        let at = bytes.pick(4);
+        self.state.inputs.get_index(at).map_or_else(|| "none".into(), |(input, _)| input.clone())
     }
 
     pub(super) fn pick_user_message(&self, bytes: &mut Bytes<'_>) -> Option<MessageId> {

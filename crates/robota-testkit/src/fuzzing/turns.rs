@@ -158,7 +158,7 @@ fn blocks(bytes: &mut Bytes<'_>) -> Vec<Block> {
 /// Returns an input that may be unrelated to what the turn requested.
 fn arbitrary_input(bytes: &mut Bytes<'_>, driver: &FakeDriver) -> Input {
     let call = driver.pick_call(bytes);
-    match bytes.pick(10) {
+    match bytes.pick(11) {
         0 => Input::Appended,
         1 => {
             let dropped = if bytes.flag() {
@@ -179,6 +179,7 @@ fn arbitrary_input(bytes: &mut Bytes<'_>, driver: &FakeDriver) -> Input {
         6 => Input::ToolFinished { call, outcome: outcome(bytes), duration: Duration::MAX },
         7 => Input::Compacted(compaction(bytes, driver)),
         8 => Input::WaitOver,
+        9 => Input::Withdraw { input: driver.pick_input(bytes) },
         _ => {
             let cause = bytes.one_of(&[Cause::User, Cause::Shutdown, Cause::Crash]);
             Input::Abort {

@@ -74,6 +74,7 @@ async fn nothing_is_kept_of_tasks_that_ended() {
             class: Class::Inspect,
             reason: String::new(),
             rules: Vec::new(),
+            needs_user: false,
             metadata: serde_json::Map::new(),
             agent: None,
             task: None,

@@ -204,6 +204,15 @@ data! {
         cause: Cause,
     }
 
+    /// Rules were added that deny calls in one turn, also when the turn is continued.
+    TurnRulesAdded {
+        /// The input whose turn the rules apply to; absent for the running turn.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input: Option<InputId>,
+        /// Calls that match one of these permission rules are denied.
+        deny: Vec<String>,
+    }
+
     /// A turn started on an input, or to continue the conversation.
     TurnStarted {
         /// The input that the turn works on; `null` when the turn continues the conversation.

@@ -11,7 +11,7 @@ use crate::ids::{CallId, InputId, MessageId, SessionId, TurnId};
 use crate::message::Cause;
 use crate::permission::Mode;
 use crate::process::ProcessIdentity;
-use crate::state::{HeardMessage, RoomState, SafePoints, ScheduleProgress};
+use crate::state::{HeardMessage, RoomState, SafePoints, ScheduleProgress, TurnRestrictions};
 use crate::task::Tasks;
 use crate::usage::Usage;
 
@@ -52,6 +52,9 @@ data! {
         /// no uncommitted chunks and no call without a result.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turn: Option<Box<QuietTurn>>,
+        /// The rules that deny calls in the last turn, and in those of waiting inputs.
+        #[serde(default, skip_serializing_if = "TurnRestrictions::is_empty")]
+        restrictions: TurnRestrictions,
         /// The number of turns that ended with an answer.
         turns_completed: u64,
         /// The tokens of all model calls.

@@ -20,6 +20,7 @@ use crate::process::ProcessIdentity;
 use crate::provider::{LeftOut, PayloadKind, StopReason};
 use crate::state::{
     EarlierSnapshot, HeardMessage, OwedMessage, RoomState, SafePoints, ScheduleProgress,
+    TurnRestrictions,
 };
 use crate::task::*;
 use crate::tool::{ToolOutcome, ToolSpec};
@@ -275,6 +276,10 @@ fn snapshot(at: Cursor) -> StateSnapshot {
             tools_executed: 3,
             interrupted: Some(Cause::User),
         })),
+        restrictions: TurnRestrictions {
+            turn: vec!["Bash(git push *)".to_owned()],
+            inputs: [("i2".into(), vec!["Write".to_owned()])].into_iter().collect(),
+        },
         turns_completed: 1,
         usage: Usage::new(5, 6),
         safe_points: SafePoints {
@@ -333,6 +338,8 @@ fn turns() -> Vec<Event> {
         .into(),
         InputBlocked { input: Some(input.clone()), reason: "no".to_owned() }.into(),
         InputCancelled { input: input.clone(), cause: Cause::User }.into(),
+        TurnRulesAdded { input: Some(input.clone()), deny: vec!["Write".to_owned()] }.into(),
+        TurnRulesAdded { input: None, deny: vec!["Bash(git push *)".to_owned()] }.into(),
         TurnStarted {
             input: Some(input.clone()),
             provider: "p".to_owned(),

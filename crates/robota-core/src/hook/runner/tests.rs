@@ -517,6 +517,7 @@ fn question() -> Question {
         class: Class::Execute,
         reason: "it runs a command".to_owned(),
         rules: vec!["Bash(ls *)".to_owned(), "Read".to_owned()],
+        needs_user: false,
         metadata: Map::new(),
         agent: None,
         task: None,
@@ -550,7 +551,7 @@ async fn core_22_hooks_get_the_rules_of_a_question_and_may_accept_them() {
         let report = runner.run_event(data.clone()).await;
         assert_eq!(report.notices.len(), warnings, "{report:?}");
         let updates = serde_json::from_value(taken).unwrap();
-        assert_eq!(report.approval(), Some(Answer::allow(None, updates, None)));
+        assert_eq!(report.approval(&question()), Some(Answer::allow(None, updates, None)));
     }
 }
 
@@ -565,7 +566,7 @@ async fn core_22_only_a_hook_that_allows_the_call_adds_rules_and_repeated_argume
         let (runner, _) = runner();
         let groups = [group("", &json!(hooks))];
         let runner = runner.groups(HookEvent::PermissionRequest, groups);
-        runner.run_event(HookData::permission_request(&question())).await.approval()
+        runner.run_event(HookData::permission_request(&question())).await.approval(&question())
     };
     let silent = output(json!({"updatedPermissions": [add]}));
     let allows = output(json!({"behavior": "allow"}));
@@ -576,6 +577,21 @@ async fn core_22_only_a_hook_that_allows_the_call_adds_rules_and_repeated_argume
     let updates = vec![serde_json::from_value(add).unwrap()];
     let updated = Answer::Update { updates, input: None, note: None };
     assert_eq!(answer(&[output(repeats)]).await, Some(updated));
+}
+
+#[tokio::test]
+async fn core_22_hooks_deny_but_do_not_allow_a_call_that_needs_a_user() {
+    let question = Question { needs_user: true, ..question() };
+    for (behavior, allowed) in [("allow", None), ("deny", Some(false))] {
+        let decision = json!({"behavior": behavior, "updatedInput": {"a": 1}});
+        let output = json!({"hookSpecificOutput": {"decision": decision}});
+        let (runner, _) = runner();
+        let groups = [group("", &json!([played(&format!("0~{output}"))]))];
+        let runner = runner.groups(HookEvent::PermissionRequest, groups);
+        let report = runner.run_event(HookData::permission_request(&question)).await;
+        let answer = report.approval(&question);
+        assert_eq!(answer.map(|answer| answer.allows()), allowed, "{behavior}");
+    }
 }
 
 #[tokio::test]
@@ -603,7 +619,7 @@ async fn core_22_hooks_answer_the_question_about_a_call() {
         let (runner, _) = runner();
         let runner =
             runner.groups(HookEvent::PermissionRequest, [group("Bash", &json!([played(output)]))]);
-        runner.run_event(HookData::permission_request(&question())).await.approval()
+        runner.run_event(HookData::permission_request(&question())).await.approval(&question())
     };
     let decided = async |decision: Value| {
         let specific = json!({"hookEventName": "PermissionRequest", "decision": decision});

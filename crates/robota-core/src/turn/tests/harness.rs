@@ -307,6 +307,7 @@ impl Run {
             Input::Appended
             | Input::AppendFailed { .. }
             | Input::Delta(_)
+            | Input::Withdraw { .. }
             | Input::Abort { .. } => None,
         };
         if let Some(Job::Wait(delay)) = at.map(|at| self.jobs.remove(at)) {

@@ -11,9 +11,10 @@ use crate::hook::{
     AfterChange, HookAnswer, HookInput, HookPoint, HookQuestion, HookReply, PostToolDecision,
     PreToolDecision, PromptDecision, StopDecision,
 };
+use crate::ids::InputId;
 use crate::permission::Verdict;
 use crate::tool::{DidRun, ToolOutcome};
-use crate::turn::{HookPoints, JudgeResult};
+use crate::turn::{HookPoints, Input, JudgeResult};
 
 fn with(point: HookPoint) -> TurnConfig {
     TurnConfig { hooks: HookPoints::new([point]), ..config() }
@@ -311,7 +312,7 @@ fn core_22_a_prompt_hook_runs_on_each_input_for_the_next_round() {
     run.send("input-3", "good");
     run.finish("read", ToolOutcome::ok("contents"));
     assert_eq!(prompted(&mut run), "bad");
-    assert_eq!(run.turn.prompted_input().map(crate::ids::InputId::as_str), Some("input-2"));
+    assert_eq!(run.turn.prompted_input().map(InputId::as_str), Some("input-2"));
     assert_eq!(run.model_calls(), 1, "the model waits for the hooks");
     prompt(&mut run, block("off topic"));
     assert_eq!(prompted(&mut run), "good");
@@ -331,6 +332,35 @@ fn core_22_a_prompt_hook_runs_on_each_input_for_the_next_round() {
     run.answer("done");
     assert_ended(&run);
     assert_eq!((run.report().end, run.model_calls()), (TurnEnd::Complete, 2));
+}
+
+#[test]
+fn core_22_an_input_is_withdrawn_while_its_hooks_run_and_the_turn_goes_on() {
+    for after_answer in [false, true] {
+        let mut run = Run::new(with(HookPoint::UserPromptSubmit));
+        prompt(&mut run, go_on());
+        if !after_answer {
+            run.calls(&["read"]);
+            run.judge(Verdict::Allow);
+            run.end();
+        }
+        run.send("input-2", "not needed");
+        run.send("input-3", "good");
+        match after_answer {
+            true => run.answer("done"),
+            false => run.finish("read", ToolOutcome::ok("contents")),
+        }
+        run.feed(Input::Withdraw { input: "input-3".into() });
+        assert_eq!(run.turn.prompted_input().map(InputId::as_str), Some("input-2"), "not that one");
+        run.feed(Input::Withdraw { input: "input-2".into() });
+        assert_eq!(prompted(&mut run), "good", "the turn goes on with the next input");
+        prompt(&mut run, go_on());
+        assert!(run.state.inputs.is_empty());
+        run.answer("done");
+        assert_ended(&run);
+        assert_eq!(run.report().end, TurnEnd::Complete);
+        assert!(run.messages().iter().all(|message| message.text() != "not needed"));
+    }
 }
 
 #[test]

@@ -27,6 +27,7 @@ fn question(agent: Option<&str>) -> Question {
         class: Class::Execute,
         reason: "no rule allows it".to_owned(),
         rules: Vec::new(),
+        needs_user: false,
         metadata: serde_json::Map::new(),
         agent: agent.map(str::to_owned),
         task: None,
