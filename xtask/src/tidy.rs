@@ -285,11 +285,14 @@ pub fn threat_model(tree: &Tree) -> Findings {
     })
 }
 
-/// Finds public functions and types whose documentation has three words or fewer, or only the words of
-/// their names. Fields and variants may be that short.
+/// Finds public functions and types whose documentation has three words or fewer, and everything whose
+/// documentation has only the words of its name.
 pub fn short_docs(tree: &Tree) -> Findings {
     let item =
         Regex::new(r"^pub ((async|const|unsafe) )*(fn|struct|enum|trait|type) (?<name>\w+)")?;
+    let field = Regex::new(r"^pub(\(\w+\))? (?<name>\w+): ")?;
+    let variant = Regex::new(r"^(?<name>[A-Z]\w*)( \{|[,({])")?;
+    let fewest_words = [(item, 4), (field, 0), (variant, 0)];
     let api = |file: &&File| file.path.starts_with("crates/") && !is_test_code(&file.path);
     let mut doc = String::new();
     each_line(tree.rust().filter(api), |_, line| {
@@ -301,13 +304,17 @@ pub fn short_docs(tree: &Tree) -> Findings {
             return None;
         }
         let doc = std::mem::take(&mut doc);
-        let name = item.captures(line).filter(|_| !doc.is_empty())?;
-        says_nothing(&doc, &name["name"]).then(|| format!("`{}` says nothing", doc.trim()))
+        if doc.is_empty() {
+            return None;
+        }
+        let (name, fewest) =
+            fewest_words.iter().find_map(|(of, fewest)| Some((of.captures(line)?, *fewest)))?;
+        says_nothing(&doc, &name["name"], fewest).then(|| format!("`{}` says nothing", doc.trim()))
     })
 }
 
-fn says_nothing(doc: &str, name: &str) -> bool {
-    const FILLERS: [&str; 7] = ["a", "an", "the", "of", "it", "that", "for"];
+fn says_nothing(doc: &str, name: &str, fewest_words: usize) -> bool {
+    const FILLERS: [&str; 8] = ["a", "an", "the", "of", "it", "its", "that", "for"];
     // `s` at the end of a word makes no difference.
     let words = |text: &str| -> Vec<String> {
         let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
@@ -317,7 +324,8 @@ fn says_nothing(doc: &str, name: &str) -> bool {
         name.chars().flat_map(|c| c.is_uppercase().then_some(' ').into_iter().chain([c])).collect();
     let (of_name, of_doc) = (words(&spaced), words(doc));
     let repeats = |word: &String| FILLERS.contains(&word.as_str()) || of_name.contains(word);
-    of_doc.len() <= 3 || of_doc.iter().all(repeats)
+    // A variant may have code in place of words: `( … )` for a subshell.
+    of_doc.len() < fewest_words || (!of_doc.is_empty() && of_doc.iter().all(repeats))
 }
 
 /// Finds names of providers and models in the core, which must not branch on them.

@@ -120,7 +120,7 @@ pub enum Answer {
     },
     /// A hook answered in place of the user (PermissionRequest).
     ByHook {
-        /// Its answer.
+        /// The decision of the hook, as a user would have given it.
         answer: Box<Answer>,
     },
 }

@@ -29,9 +29,9 @@ pub enum Stdin {
 /// Says how large the terminal of a program is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminalSize {
-    /// Lines of text.
+    /// How many lines of text the terminal shows.
     pub rows: u16,
-    /// Characters in a line.
+    /// How many characters a line has.
     pub columns: u16,
 }
 

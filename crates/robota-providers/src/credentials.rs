@@ -33,9 +33,9 @@ use crate::http::Request;
 pub enum Credentials {
     /// Access keys of AWS; requests are signed with Signature Version 4.
     Aws {
-        /// The id of the access key.
+        /// The id of the access key, which requests name: `AKIA…`, or `ASIA…` for temporary keys.
         access_key_id: String,
-        /// The secret of the access key.
+        /// The secret that signs the requests; it is never sent.
         secret_access_key: Secret,
         /// The token of temporary keys, which services require with them; none for permanent keys.
         session_token: Option<Secret>,

@@ -91,7 +91,7 @@ pub enum SdkError {
     Blocked {
         /// The event of the hook.
         event: HookEvent,
-        /// Why it blocks.
+        /// Why it blocks, in the words of the hook.
         reason: String,
     },
     /// A file cannot be read for the session.

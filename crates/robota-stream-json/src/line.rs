@@ -82,7 +82,7 @@ pub struct InitLine<'a> {
     pub fast_mode_state: Off,
     /// How a client shows the transcript.
     pub view_mode: DefaultText,
-    /// Unique per line.
+    /// A UUID that no other line has.
     pub uuid: &'a str,
 }
 
@@ -152,7 +152,7 @@ pub struct AssistantLine<'a> {
     pub aborted: bool,
     /// The id that `--resume` takes.
     pub session_id: &'a str,
-    /// Unique per line. `--resume-session-at` takes it.
+    /// A UUID that no other line has. `--resume-session-at` takes it.
     pub uuid: &'a str,
     /// The id of the model call, which all blocks of one answer share; absent in lines of agents.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -277,7 +277,7 @@ pub struct StreamEventLine<'a> {
     pub session_id: &'a str,
     /// The call of the subagent; null for the session itself.
     pub parent_tool_use_id: Option<&'a str>,
-    /// Unique per line.
+    /// A UUID that no other line has.
     pub uuid: &'a str,
     /// How long the first piece took; only on `message_start`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -306,7 +306,7 @@ pub struct StatusLine<'a> {
     pub permission_mode: Option<&'a str>,
     /// The id that `--resume` takes.
     pub session_id: &'a str,
-    /// Unique per line.
+    /// A UUID that no other line has.
     pub uuid: &'a str,
 }
 
@@ -340,7 +340,7 @@ pub struct RetryLine<'a> {
     pub error: ErrorClass,
     /// The id that `--resume` takes.
     pub session_id: &'a str,
-    /// Unique per line.
+    /// A UUID that no other line has.
     pub uuid: &'a str,
 }
 
@@ -354,7 +354,7 @@ pub struct RateLimitLine<'a> {
     pub rate_limit_info: RateLimitInfo,
     /// The id that `--resume` takes.
     pub session_id: &'a str,
-    /// Unique per line.
+    /// A UUID that no other line has.
     pub uuid: &'a str,
 }
 
@@ -397,7 +397,7 @@ pub struct CompactLine<'a> {
     pub compact_metadata: CompactMetadata,
     /// The id that `--resume` takes.
     pub session_id: &'a str,
-    /// Unique per line.
+    /// A UUID that no other line has.
     pub uuid: &'a str,
 }
 
@@ -436,7 +436,7 @@ pub struct HookStartedLine<'a> {
     pub hook_event: &'a str,
     /// The id that `--resume` takes.
     pub session_id: &'a str,
-    /// Unique per line.
+    /// A UUID that no other line has.
     pub uuid: &'a str,
 }
 
@@ -463,11 +463,11 @@ pub struct HookResponseLine<'a> {
     /// Its exit code; absent if it did not exit by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// How it ended.
+    /// How the hook ended: with success, with an error, or cancelled.
     pub outcome: HookOutcome,
     /// The id that `--resume` takes.
     pub session_id: &'a str,
-    /// Unique per line.
+    /// A UUID that no other line has.
     pub uuid: &'a str,
 }
 
@@ -502,7 +502,7 @@ pub struct DeniedLine<'a> {
     pub message: &'a str,
     /// The id that `--resume` takes.
     pub session_id: &'a str,
-    /// Unique per line.
+    /// A UUID that no other line has.
     pub uuid: &'a str,
 }
 
@@ -524,7 +524,7 @@ pub struct InformationalLine<'a> {
     pub prompt_submit_outcome: PromptOutcome<'a>,
     /// The id that `--resume` takes.
     pub session_id: &'a str,
-    /// Unique per line.
+    /// A UUID that no other line has.
     pub uuid: &'a str,
 }
 
@@ -553,7 +553,7 @@ pub struct SessionStateLine<'a> {
     pub sdk_host_only: bool,
     /// The id that `--resume` takes.
     pub session_id: &'a str,
-    /// Unique per line.
+    /// A UUID that no other line has.
     pub uuid: &'a str,
 }
 
@@ -563,7 +563,7 @@ pub struct SessionStateLine<'a> {
 pub enum SessionStateText {
     /// It waits for a message.
     Idle,
-    /// A turn runs.
+    /// A turn runs, and waits for nothing.
     Running,
     /// A turn waits for an answer of the host.
     RequiresAction,

@@ -112,7 +112,7 @@ impl<'a> Block<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ResultContent<'a> {
-    /// One text.
+    /// The whole result as one text.
     Text(&'a str),
     /// Texts and images, in the order of the tool.
     Blocks(Vec<Block<'a>>),
@@ -187,13 +187,13 @@ pub enum StreamEvent<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "type")]
 pub enum BlockDelta<'a> {
-    /// More text.
+    /// More text of a text block.
     #[serde(rename = "text_delta")]
     Text {
         /// The piece, cut between characters.
         text: &'a str,
     },
-    /// More reasoning.
+    /// More text of a reasoning block.
     #[serde(rename = "thinking_delta")]
     Thinking {
         /// The piece of reasoning.

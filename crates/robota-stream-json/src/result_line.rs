@@ -87,7 +87,7 @@ pub struct ResultLine<'a> {
     pub queued_turn_count: u32,
     /// Whether a faster mode of the model is in use.
     pub fast_mode_state: Off,
-    /// Unique per line.
+    /// A UUID that no other line has.
     pub uuid: &'a str,
 }
 

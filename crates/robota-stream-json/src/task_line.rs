@@ -36,7 +36,7 @@ pub struct TaskStartedLine<'a> {
     pub task_type: TaskType,
     /// The id that `--resume` takes.
     pub session_id: &'a str,
-    /// Unique per line.
+    /// A UUID that no other line has.
     pub uuid: &'a str,
 }
 
@@ -75,7 +75,7 @@ pub struct TaskProgressLine<'a> {
     pub last_tool_name: Option<&'a str>,
     /// The id that `--resume` takes.
     pub session_id: &'a str,
-    /// Unique per line.
+    /// A UUID that no other line has.
     pub uuid: &'a str,
 }
 
@@ -190,7 +190,7 @@ pub struct TaskNotificationLine<'a> {
     pub usage: TaskLineUsage,
     /// The id that `--resume` takes.
     pub session_id: &'a str,
-    /// Unique per line.
+    /// A UUID that no other line has.
     pub uuid: &'a str,
 }
 

@@ -153,7 +153,7 @@ pub enum EventNameError {
     /// The text has no dot.
     #[error("the event name `{name}` has no owner before a dot")]
     NoOwner {
-        /// The whole text.
+        /// The text as it was given.
         name: String,
     },
     /// The part before the dot is not an owner.

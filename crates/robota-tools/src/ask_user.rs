@@ -52,7 +52,7 @@ fn any_options(_: &mut SchemaGenerator) -> Schema {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum AnswerOption {
-    /// The answer alone.
+    /// The text of the answer, without an explanation.
     Label(String),
     /// The answer, and what it means.
     Described {

@@ -20,7 +20,7 @@ pub(crate) const HOST_TIMEOUT: u64 = 600;
 /// A web tool that a model service runs itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum NativeWebArg {
-    /// Search.
+    /// Search the web.
     Search,
     /// Fetch pages.
     Fetch,
@@ -106,11 +106,11 @@ pub(crate) struct PrintArgs {
     #[arg(long, value_name = "MODE", value_enum)]
     pub(crate) thinking_display: Option<ThinkingDisplayArg>,
 
-    /// Output format.
+    /// How the answer is printed.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Text)]
     pub(crate) output_format: OutputFormat,
 
-    /// Input format.
+    /// How prompts are read from standard input.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = InputFormat::Text)]
     pub(crate) input_format: InputFormat,
 

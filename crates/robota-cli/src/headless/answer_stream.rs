@@ -51,7 +51,7 @@ struct StreamedCall {
 /// The data of the event that starts an answer.
 #[derive(Clone, Copy)]
 pub(crate) struct AnswerStart<'a> {
-    /// The model.
+    /// The id of the model, as the request named it.
     pub(crate) model: &'a str,
     /// How long the first piece took.
     pub(crate) ttft_ms: Option<u64>,

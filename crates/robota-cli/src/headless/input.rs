@@ -33,7 +33,7 @@ enum InputLine {
 /// A message of the user.
 #[derive(Debug, Deserialize)]
 pub(crate) struct UserInput {
-    /// The message.
+    /// The role and the content, as in the API of Anthropic.
     pub(crate) message: UserInputMessage,
     /// The host's id of the message.
     #[serde(default, deserialize_with = "lenient::text")]

@@ -60,9 +60,9 @@ pub(crate) struct Opening<'a> {
 
 /// An open session.
 pub(crate) struct Opened {
-    /// The run.
+    /// What runs the prompts, and follows the events of the session.
     pub(crate) drive: Drive,
-    /// The session.
+    /// The session that it runs them in.
     pub(crate) session: InteractiveSession,
 }
 

@@ -104,7 +104,7 @@ pub(crate) struct Requests {
     /// Writes changes of permissions to settings files.
     pub(crate) saved: Arc<SavedRules>,
     pub(crate) host_setup: HostSetup,
-    /// The hooks of the host.
+    /// The hooks that the host registered in `initialize`.
     pub(crate) host_hooks: HostHooks,
     /// The hooks, which learn the permission mode.
     pub(crate) hook_runners: Vec<Arc<HookRunner>>,

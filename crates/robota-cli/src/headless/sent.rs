@@ -53,7 +53,7 @@ pub(crate) enum OnCancel {
 pub(crate) struct HostMessage {
     /// Its id; none if the host gave none.
     pub(crate) uuid: Option<String>,
-    /// Its content.
+    /// A text, or blocks of the API of Anthropic.
     pub(crate) content: Value,
     /// Whether it is sent as it is: no command, no skill, no files that it mentions.
     pub(crate) as_is: bool,

@@ -19,7 +19,7 @@ use super::meter::token_usage;
 pub(crate) struct FinishedCall<'a> {
     /// The arguments with which it ran.
     pub(crate) input: &'a Value,
-    /// Its result.
+    /// What the model receives of it.
     pub(crate) result: &'a ToolResult,
     /// How long it ran, in milliseconds.
     pub(crate) duration_ms: u64,
@@ -39,9 +39,9 @@ pub(crate) struct FinishedCall<'a> {
 /// What an agent used.
 #[derive(Debug)]
 pub(crate) struct AgentTotals {
-    /// Its task.
+    /// The task that the agent ran as.
     pub(crate) task: TaskState,
-    /// Its model.
+    /// The id of the model that it used.
     pub(crate) model: String,
     /// Its tokens, calls and time.
     pub(crate) usage: TaskLineUsage,

@@ -146,13 +146,13 @@ pub enum ExpansionType {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ConfigSource {
-    /// The settings of the user.
+    /// The settings that apply to all projects of the user.
     UserSettings,
-    /// The settings of the project.
+    /// The settings that are part of the checkout.
     ProjectSettings,
-    /// The settings of the user for the project.
+    /// The settings of the user for this project alone.
     LocalSettings,
-    /// The skills.
+    /// Any file of a skill, which is read again.
     Skills,
 }
 

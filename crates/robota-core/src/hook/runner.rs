@@ -141,7 +141,7 @@ pub struct OwnedHook {
     pub event: HookEvent,
     /// The matcher of its group, as it is written.
     pub matcher: Option<Arc<str>>,
-    /// The hook.
+    /// What runs, and its limits.
     pub hook: Arc<HookDefinition>,
 }
 

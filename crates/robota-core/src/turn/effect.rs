@@ -164,7 +164,7 @@ pub enum Effect {
 /// Who wrote the arguments of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArgumentsAuthor {
-    /// The model.
+    /// The model wrote them, and they are unchanged.
     Model,
     /// A hook or the approver, who changed the model's.
     Changed,

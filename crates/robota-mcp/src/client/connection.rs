@@ -375,7 +375,7 @@ fn addresses(code: i32, data: Option<Value>) -> Option<Vec<Value>> {
     (!questions.is_empty()).then_some(questions)
 }
 
-/// Does the handshake.
+/// Shakes hands with a server over a transport, and starts the task that serves its messages.
 pub(super) async fn serve(
     handler: &Handler,
     transport: impl Transport<RoleClient> + 'static,

@@ -20,7 +20,7 @@ use crate::review::ChangeReview;
 
 /// A server that failed this often within [`FAILURE_PERIOD`] is not started again.
 const MAX_FAILURES: usize = 3;
-/// See [`MAX_FAILURES`].
+/// The time within which [`MAX_FAILURES`] failures end the attempts to start a server.
 const FAILURE_PERIOD: Duration = Duration::from_secs(300);
 /// The waits before a start after failures.
 const RESTART: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(1));

@@ -14,7 +14,7 @@ pub(crate) struct StoredToken(Arc<Mutex<AuthorizationManager>>);
 pub(crate) enum SendError {
     /// The token cannot be renewed at the moment.
     Token(AuthError),
-    /// The request failed.
+    /// No response came: the connection failed or timed out.
     Request(reqwest::Error),
 }
 

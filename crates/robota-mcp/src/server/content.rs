@@ -7,14 +7,14 @@ use rmcp::model::{ContentBlock, PromptMessage, ResourceContents, Role};
 pub enum ServedContent {
     /// Plain text or Markdown.
     Text(String),
-    /// An image, whole.
+    /// An image with all of its bytes.
     Image {
         /// The bytes, as base64.
         data: String,
         /// The media type, such as `image/png`.
         media_type: String,
     },
-    /// A recording, whole.
+    /// A recording with all of its bytes.
     Audio {
         /// The bytes, as base64.
         data: String,
@@ -32,7 +32,7 @@ pub struct ServedResource {
     pub uri: String,
     /// The media type; none if it is not known.
     pub media_type: Option<String>,
-    /// The content, whole.
+    /// The complete content; the server sends no ranges.
     pub body: ResourceBody,
 }
 
@@ -41,7 +41,7 @@ pub struct ServedResource {
 pub enum ResourceBody {
     /// Text in UTF-8.
     Text(String),
-    /// Bytes, as base64.
+    /// Bytes of a file that is no text, as base64.
     Base64(String),
 }
 

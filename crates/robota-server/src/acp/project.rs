@@ -349,7 +349,7 @@ impl Projection {
         }))
     }
 
-    /// Ends a call.
+    /// Returns the update that shows how a call ended; a call of TodoWrite updates the plan instead.
     async fn finished(&self, call: &Call, outcome: &ToolOutcome) -> Option<Update> {
         if call.tool_use.name == TODO {
             return if outcome.ok { plan(&call.input) } else { None };

@@ -71,7 +71,7 @@ impl Sessions {
         self.lock().get(id).cloned().ok_or_else(|| not_open(id))
     }
 
-    /// `session/new`
+    /// Handles `session/new`: creates a session in a folder.
     pub(super) async fn create(
         &self,
         folder: SessionFolder,
@@ -104,7 +104,7 @@ impl Sessions {
         Ok((json_of(&options::opened(&open.hosted())), open))
     }
 
-    /// `session/fork`
+    /// Handles `session/fork`: forks a session at its last safe point.
     pub(super) async fn fork(&self, folder: SessionFolder) -> Result<(Value, Arc<Open>), RpcError> {
         let of = EarlierSession::Named(named(&folder)?);
         let choice = SessionChoice::Fork { of, id: None };
@@ -177,7 +177,7 @@ impl Sessions {
         Ok(open)
     }
 
-    /// `session/list`
+    /// Handles `session/list`: lists the stored sessions, a page at a time.
     pub(super) async fn list(&self, request: ListRequest) -> Reply {
         let start = match request.cursor.as_deref().map(str::parse::<usize>) {
             None => 0,
@@ -194,7 +194,7 @@ impl Sessions {
         Ok(json_of(&ListResponse { sessions, next_cursor }))
     }
 
-    /// `session/delete`
+    /// Handles `session/delete`: deletes a stored session.
     pub(super) async fn delete(&self, id: &str) -> Reply {
         let open = self.lock().remove(id);
         if let Some(open) = open {
@@ -205,7 +205,7 @@ impl Sessions {
         if deleted { Ok(json!({})) } else { Err(not_found(id)) }
     }
 
-    /// `session/close`
+    /// Handles `session/close`: closes a session; it stays stored.
     pub(super) async fn close(&self, id: &str) -> Reply {
         let open = self.lock().remove(id).ok_or_else(|| not_open(id))?;
         open.close("closed by the editor").await.map_err(host_error)?;
@@ -223,14 +223,14 @@ impl Sessions {
         }
     }
 
-    /// `session/set_mode`
+    /// Handles `session/set_mode`: changes the permission mode of a session.
     pub(super) async fn set_mode(&self, request: SetModeRequest) -> Reply {
         let open = self.get(&request.session_id)?;
         change_mode(&open, &request.mode_id).await?;
         Ok(json!({}))
     }
 
-    /// `session/set_config_option`
+    /// Handles `session/set_config_option`: changes an option of a session, such as its model.
     pub(super) async fn set_config(&self, request: SetConfigRequest) -> Reply {
         let open = self.get(&request.session_id)?;
         let ConfigValue::Chosen(value) = request.value else {
@@ -252,7 +252,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// `session/prompt`
+    /// Handles `session/prompt`: runs a turn and returns why it ended.
     pub(super) async fn prompt(
         &self,
         open: &Arc<Open>,

@@ -85,7 +85,7 @@ impl Questions {
         Self { permissions, asked: Arc::default(), unanswered: watch::Sender::default() }
     }
 
-    /// Adds a waiter.
+    /// Registers a call of a host that waits for the agent, and may therefore ask its user.
     pub(super) fn waiter(&self) -> Waiter {
         let unanswered = self.unanswered.subscribe();
         let mut asked = self.lock();

@@ -15,7 +15,7 @@ use super::watch::{FolderWatch, joined};
 
 /// The fewest entries for which a further thread is worth its start.
 const PER_THREAD: usize = 512;
-/// The most threads.
+/// The most threads that read files at the same time.
 // More threads do not help: they wait for the same disk.
 const MAX_THREADS: usize = 8;
 

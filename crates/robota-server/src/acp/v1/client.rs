@@ -91,7 +91,7 @@ pub struct FormResponse {
 pub struct ReadFileRequest<'a> {
     /// The session in whose folders the file is.
     pub session_id: &'a str,
-    /// The absolute path.
+    /// The absolute path of the file.
     pub path: &'a str,
 }
 
@@ -108,7 +108,7 @@ pub struct ReadFileResponse {
 pub struct WriteFileRequest<'a> {
     /// The session in whose folders the file is.
     pub session_id: &'a str,
-    /// The absolute path.
+    /// The absolute path of the file.
     pub path: &'a str,
     /// The whole new text.
     pub content: &'a str,

@@ -11,7 +11,7 @@ pub enum ContentBlock {
         /// Markdown from the agent; plain text from an editor is taken as it is.
         text: String,
     },
-    /// An image, whole.
+    /// An image with all of its bytes.
     Image {
         /// The bytes, as base64.
         data: String,
@@ -65,7 +65,7 @@ pub struct Resource {
 pub enum ResourceContents {
     /// The text as it is.
     Text(String),
-    /// Bytes, as base64.
+    /// Bytes of a file that is no text, as base64.
     Blob(String),
 }
 

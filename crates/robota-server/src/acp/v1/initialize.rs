@@ -145,17 +145,17 @@ pub struct McpCapabilities {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionCapabilities {
-    /// Has `session/list`.
+    /// Marks that the agent lists its stored sessions (`session/list`).
     pub list: Capability,
-    /// Has `session/delete`.
+    /// Marks that the agent deletes stored sessions (`session/delete`).
     pub delete: Capability,
-    /// Takes `additionalDirectories` when a session is opened.
+    /// Marks that `session/new` and `session/load` take `additionalDirectories`.
     pub additional_directories: Capability,
-    /// Continue them without a replay.
+    /// Marks that a client can continue a session without a replay of its messages.
     pub resume: Capability,
-    /// Has `session/close`.
+    /// Marks that a client can close a session and keep the connection (`session/close`).
     pub close: Capability,
-    /// Has `session/fork`.
+    /// Marks that a client can fork a session (`session/fork`).
     pub fork: Capability,
 }
 
@@ -165,7 +165,7 @@ pub struct SessionCapabilities {
 pub enum AuthMethod {
     /// The client runs our program with these arguments in a terminal.
     Terminal {
-        /// What `authenticate` takes.
+        /// The id that the client sends back in `authenticate`.
         id: &'static str,
         /// The text of the button.
         name: &'static str,

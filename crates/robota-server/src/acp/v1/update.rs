@@ -147,19 +147,19 @@ pub struct ToolCall {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolKind {
-    /// Reads files.
+    /// The tool reads files.
     Read,
-    /// Changes files.
+    /// The tool changes files.
     Edit,
-    /// Searches in files or for files.
+    /// The tool searches in files or for files.
     Search,
-    /// Runs a command.
+    /// The tool runs a command.
     Execute,
-    /// Plans, or passes work to another agent.
+    /// The tool plans, or passes work to another agent.
     Think,
-    /// Reads from the network.
+    /// The tool reads from the network.
     Fetch,
-    /// Changes the permission mode.
+    /// The tool changes the permission mode.
     SwitchMode,
     /// Anything else, tools of MCP servers among it.
     Other,
@@ -173,7 +173,7 @@ pub enum ToolCallStatus {
     Pending,
     /// It runs; output may follow.
     InProgress,
-    /// It succeeded.
+    /// The call succeeded.
     Completed,
     /// It failed, or was not allowed.
     Failed,
@@ -190,7 +190,7 @@ pub enum ToolCallContent {
     },
     /// A change of a file.
     Diff {
-        /// The absolute path.
+        /// The absolute path of the file.
         path: String,
         /// The text before; none for a new file.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -208,7 +208,7 @@ pub enum ToolCallContent {
 /// A place in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Location {
-    /// The absolute path.
+    /// The absolute path of the file.
     pub path: String,
     /// The line, from 1; absent for the whole file.
     #[serde(skip_serializing_if = "Option::is_none")]
