@@ -58,7 +58,7 @@ pub(crate) enum Compound {
         select: bool,
         body: Sequence,
     },
-    /// `for (( … ))`
+    /// A loop that counts: `for (( … ))`.
     Counted(Arithmetic, Sequence),
     Case(WordSpan, Vec<(Vec<WordSpan>, Sequence)>),
     /// `(( … ))`
