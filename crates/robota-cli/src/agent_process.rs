@@ -145,6 +145,8 @@ async fn prepare(start: AgentStart) -> anyhow::Result<AgentProcess> {
 
 /// Reads the lines of the parent. The end of the input means that the parent has ended.
 fn read_lines(send: mpsc::UnboundedSender<ToAgent>) {
+    // A thread, because a read of standard input cannot be cancelled and would keep the runtime
+    // from ending.
     std::thread::spawn(move || {
         let input = std::io::stdin().lock();
         for line in input.split(b'\n') {

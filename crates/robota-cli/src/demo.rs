@@ -22,7 +22,7 @@ use robota_sdk::{
     Earlier, InteractiveSession, InteractiveSessionBuilder, ModelSetup, Project, ProjectOptions,
     SessionChoice, processes, store, working_directory,
 };
-use robota_session::{Approvals, EventFilter, Session, approver_fn};
+use robota_session::{EventFilter, Session, approver_fn};
 use robota_store::FileStore;
 use show::Show;
 use tokio_util::sync::CancellationToken;
@@ -94,7 +94,7 @@ fn builder(cwd: &Path, script: &str) -> anyhow::Result<InteractiveSessionBuilder
     let builder = InteractiveSession::builder(Project::load(options)?, model)
         .store(session_store(cwd))
         .name("demo")
-        .approvals(Approvals::Handler(approver_fn(|question| async move { approve(&question) })));
+        .approver(approver_fn(|question| async move { approve(&question) }));
     Ok(match setup::reaper() {
         Some(reaper) => builder.reaper(reaper),
         None => builder,

@@ -164,6 +164,8 @@ pub(crate) async fn choose(
         WantedModel::Any => None,
     };
     let flag = flag.as_deref();
+    // Before the vendors and the proxy are read: a script needs neither, so an error in them must
+    // not stop it.
     if let Some(file) = request.provider.and_then(|name| name.strip_prefix("scripted:")) {
         let of_settings = names::model_of_settings(setup);
         let model = flag.or(of_settings.as_deref());

@@ -168,6 +168,7 @@ const KEYRING_LIMIT: Duration = Duration::from_secs(120);
 
 fn keyring(arguments: &[&str], variable: &str) -> CommandSpec {
     let arguments = arguments.iter().copied().chain([variable]);
+    // Any folder that exists will do: the program reads no files of the project.
     CommandSpec::new(KEYRING.program, "/").args(arguments).timeout(KEYRING_LIMIT)
 }
 

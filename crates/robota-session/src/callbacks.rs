@@ -9,9 +9,7 @@ use robota_core::context::{ContextEstimate, ContextInputs, ContextState, estimat
 use robota_core::driver::Observer;
 use robota_core::event::{CompactionTrigger, Event};
 use robota_core::ids::CallId;
-use robota_core::into_arc::IntoArc;
 use robota_core::message::ToolUse;
-use robota_core::plugin::Plugin;
 use robota_core::project::{StreamText, TextUpdate};
 use robota_core::tool::{DidRun, ToolOutcome};
 use serde_json::Value;
@@ -68,7 +66,6 @@ pub struct Callbacks {
     tool: Option<Callback<ToolExecution>>,
     context: Option<Callback<ContextState>>,
     compaction: Option<Callback<CompactionReport>>,
-    plugins: Vec<Arc<dyn Plugin>>,
 }
 
 impl Callbacks {
@@ -76,17 +73,6 @@ impl Callbacks {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// Adds a plugin, which follows the runs and can stop them. Plugins run before the hooks.
-    #[must_use]
-    pub fn plugin(mut self, plugin: impl IntoArc<dyn Plugin>) -> Self {
-        self.plugins.push(plugin.into_arc());
-        self
-    }
-
-    pub(crate) fn plugins(&self) -> &[Arc<dyn Plugin>] {
-        &self.plugins
     }
 
     /// Sets the callback for every event, after it was written.

@@ -206,9 +206,8 @@ impl Setup {
 
     /// Returns the plugins; none if there are none.
     pub(crate) fn plugins(&self) -> Option<Arc<PluginSet>> {
-        let mut plugins = self.plugins.iter().chain(self.callbacks.plugins()).cloned().peekable();
-        plugins.peek()?;
-        Some(Arc::new(PluginSet::new(plugins)))
+        let plugins = Some(&self.plugins).filter(|plugins| !plugins.is_empty())?;
+        Some(Arc::new(PluginSet::new(plugins.iter().cloned())))
     }
 
     /// Returns what restores files, and the working directory.

@@ -140,6 +140,7 @@ pub struct AssistantLine<'a> {
     /// The answer, with this block as its only content.
     pub message: AssistantMessage<'a>,
     /// The call of the subagent that wrote it; null for the session itself.
+    // Not left out: in the types of the Agent SDKs the key can be null, but not absent.
     pub parent_tool_use_id: Option<&'a str>,
     /// The subagent that wrote it.
     #[serde(flatten)]

@@ -32,6 +32,7 @@ pub struct AssistantMessage<'a> {
     /// The content: one block in an `assistant` line, none in `message_start`.
     pub content: Vec<Block<'a>>,
     /// Why the model stopped; null, because the `result` line says it.
+    // The Messages API has both keys in every message, as null until the answer has ended.
     pub stop_reason: Option<&'a str>,
     /// The stop sequence that ended the answer; null.
     pub stop_sequence: Option<&'a str>,

@@ -60,6 +60,7 @@ pub struct ResultLine<'a> {
     pub usage: TokenUsage,
     /// The tokens and price of all model calls of the session, by model.
     #[serde(rename = "modelUsage")]
+    // Sorted by name, so that equal runs print equal lines.
     pub model_usage: BTreeMap<&'a str, ModelUsage>,
     /// The same of the model calls since the last result of this process.
     pub model_usage_since_last_result: BTreeMap<&'a str, ModelUsage>,

@@ -27,6 +27,8 @@ impl Output {
                     rest = behind;
                     continue;
                 }
+                // At the end of a line it is a part of a Windows line break, and overwrites
+                // nothing.
                 '\r' if !after.is_empty() => {
                     plain.clear();
                     line = Line::default();
@@ -95,6 +97,7 @@ fn split_sequence(text: &str) -> (Option<&str>, &str) {
     match text.as_bytes().first() {
         Some(b'[') => {
             let body = &text[1..];
+            // A sequence without an end would take the following text as its parameters.
             let Some(end) = body.find(|letter| matches!(letter, '\u{40}'..='\u{7e}')) else {
                 return (None, "");
             };

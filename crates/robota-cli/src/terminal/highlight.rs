@@ -65,7 +65,10 @@ pub(crate) fn is_loaded(language: &str) -> bool {
     static STARTED: AtomicBool = AtomicBool::new(false);
     if GRAMMARS.get().is_none() && !STARTED.swap(true, Ordering::Relaxed) {
         let language = language.to_owned();
+        // Colouring a line also compiles the expressions of its grammar, which takes time too.
         let load = move || drop(highlight(&language, "a = \"b\"; // c\n"));
+        // Without a thread the caller waits, which is better than a text that never gets its
+        // colours.
         if thread::Builder::new().name("grammars".to_owned()).spawn(load).is_err() {
             grammars();
         }
@@ -96,6 +99,7 @@ impl Highlighter {
         }
         self.left -= text.len();
         let grammars = grammars();
+        // The grammars of this set expect the line break: comments to the end of a line end at it.
         let with_break = format!("{text}\n");
         let Ok(operations) = self.state.parse_line(&with_break, &grammars.set) else {
             return Line::new(text, Role::Text);
@@ -104,6 +108,7 @@ impl Highlighter {
         let mut start = 0;
         for (at, operation) in &operations {
             let at = (*at).min(text.len());
+            // A grammar that cuts a letter must not panic the thread that draws.
             if at > start && text.is_char_boundary(at) {
                 line.push(&text[start..at], role(&self.stack, grammars));
                 start = at;

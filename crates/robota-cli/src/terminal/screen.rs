@@ -32,6 +32,8 @@ impl Narrowing {
     pub(crate) fn detect<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Self {
         let multiplexer = |term: &str| term.starts_with("tmux") || term.starts_with("screen");
         match get("TERM") {
+            // The variables of multiplexers come first: inside of them XTERM_VERSION can be that of
+            // the terminal outside, which does not lay out the rows.
             _ if get("TMUX").is_some() => Self::BreaksLate,
             _ if get("STY").is_some() => Self::Cuts,
             Some("linux") => Self::Cuts,
@@ -159,6 +161,7 @@ impl Screen {
             self.resized = false;
         }
         painter.existing = self.live.len().max(1);
+        // Finished lines push the live region down anyway, so its rows cannot stay where they are.
         if finished.is_empty() {
             painter.scroll(&mut self.live, live);
         }
@@ -227,6 +230,8 @@ impl Screen {
     pub(crate) fn reset(&mut self, out: &mut dyn Write) -> io::Result<()> {
         self.finished.clear();
         self.restart();
+        // In this order: some terminals move what is on the screen into the scrollback when it is
+        // erased, and the scrollback is erased last.
         out.write_all(b"\x1b[0m\x1b[H\x1b[2J\x1b[3J")?;
         out.flush()
     }

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use robota_core::approve::RuleSink;
+use robota_core::approve::{Approver, RuleSink};
 use robota_core::hook::{HookObserver, Hooks};
 use robota_core::into_arc::IntoArc;
 use robota_core::journal::JournalStore;
 use robota_core::permission::Mode;
+use robota_core::plugin::Plugin;
 use robota_core::tool::Tool;
 use robota_exec::ReaperProgram;
 use robota_session::{Approvals, Callbacks, RecoveryHint};
@@ -81,6 +82,7 @@ pub struct InteractiveSessionBuilder {
     pub(super) first_hooks: Vec<Arc<dyn Hooks>>,
     pub(super) hooks: Vec<Arc<dyn Hooks>>,
     pub(super) hook_observer: Option<Arc<dyn HookObserver>>,
+    pub(super) plugins: Vec<Arc<dyn Plugin>>,
     pub(super) callbacks: Callbacks,
     pub(super) name: Option<String>,
     pub(super) mode: Option<Mode>,
@@ -128,6 +130,7 @@ impl InteractiveSessionBuilder {
             rule_sink: None,
             first_hooks: Vec::new(),
             hooks: Vec::new(),
+            plugins: Vec::new(),
             callbacks: Callbacks::new(),
             name: None,
             mode: None,
@@ -182,6 +185,11 @@ impl InteractiveSessionBuilder {
         self
     }
 
+    /// Sets the approver, which decides on calls that need approval.
+    pub fn approver(self, approver: impl IntoArc<dyn Approver>) -> Self {
+        self.approvals(Approvals::Handler(approver.into_arc()))
+    }
+
     /// Sets who decides on calls that need approval. The default denies them.
     pub fn approvals(mut self, approvals: Approvals) -> Self {
         self.approvals = approvals;
@@ -230,6 +238,13 @@ impl InteractiveSessionBuilder {
     /// Adds hooks that run after those of the settings.
     pub fn hooks(mut self, hooks: impl IntoArc<dyn Hooks>) -> Self {
         self.hooks.push(hooks.into_arc());
+        self
+    }
+
+    /// Adds a plugin in code, which follows the runs of the session and can stop them. Plugins run before
+    /// the hooks. They do not follow the agents of the session.
+    pub fn plugin(mut self, plugin: impl IntoArc<dyn Plugin>) -> Self {
+        self.plugins.push(plugin.into_arc());
         self
     }
 

@@ -549,7 +549,9 @@ impl InteractiveSessionBuilder {
             tools
         };
         let model = self.model;
-        Session::builder(model.provider.clone(), model.model.clone())
+        let builder = Session::builder(model.provider.clone(), model.model.clone());
+        let builder = self.plugins.into_iter().fold(builder, SessionBuilder::plugin);
+        builder
             .system(context.system.as_str())
             // The list of sessions selects by this text, so it is the canonical path.
             .cwd(project.cwd().display().to_string())

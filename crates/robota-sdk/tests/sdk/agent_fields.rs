@@ -75,7 +75,7 @@ async fn sdk_14_an_agent_has_its_memory_and_writes_it_with_approval() {
     let scene = Scene { provider: Scene::new(&script).provider, ..scene };
     definition(&scene, "memory: user\n");
     let allow = approver_fn(|_| async { Answer::Allow { note: None } });
-    let builder = scene.builder().approvals(Approvals::Handler(allow));
+    let builder = scene.builder().approver(allow);
     let session = builder.open().await.unwrap();
     let result = run(&session, "worker").await;
     assert!(result.success, "{result:?}");
@@ -203,14 +203,8 @@ async fn questions(scene: &Scene) -> (InteractiveSession, Vec<String>) {
     });
     let mut budget = Budget::default();
     budget.set("tokens=50000").unwrap();
-    let session = scene
-        .builder()
-        .agents(offered())
-        .budget(budget)
-        .approvals(Approvals::Handler(approver))
-        .open()
-        .await
-        .unwrap();
+    let session =
+        scene.builder().agents(offered()).budget(budget).approver(approver).open().await.unwrap();
     session.submit("Go.").await.unwrap().result().await.unwrap();
     let questions = asked.try_iter().collect();
     (session, questions)

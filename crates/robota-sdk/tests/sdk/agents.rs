@@ -12,7 +12,7 @@ use robota_sdk::{
     AgentOptions, AgentPermissions, BackgroundOptions, CommandResult, Entered, InteractiveEvent,
     InteractiveSession, SessionChoice,
 };
-use robota_session::{Approvals, StartAt, approver_fn};
+use robota_session::{StartAt, approver_fn};
 
 use crate::common::Scene;
 
@@ -139,7 +139,7 @@ async fn sdk_16_questions_of_agents_reach_the_approver_with_their_name() {
             .builder()
             .agents(AgentOptions { permissions: Some(permissions.clone()), ..offered() })
             .mode(Mode::Default)
-            .approvals(Approvals::Handler(approver))
+            .approver(approver)
             .open()
             .await
             .unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use robota_core::approve::{Answer, Question};
 use robota_core::permission::Mode;
 use robota_sdk::{InteractiveSession, ProjectOptions};
-use robota_session::{Approvals, approver_fn};
+use robota_session::approver_fn;
 use tokio::sync::mpsc;
 
 use crate::common::Scene;
@@ -34,7 +34,7 @@ async fn planning(
         ..ProjectOptions::default()
     };
     let builder = scene.builder_for(scene.project_with(options)).mode(Mode::Plan);
-    let session = builder.approvals(Approvals::Handler(approver)).open().await.unwrap();
+    let session = builder.approver(approver).open().await.unwrap();
     (session, questions)
 }
 
@@ -92,7 +92,7 @@ async fn the_mode_that_the_approver_chose_stays() {
             Answer::Allow { note: None }
         }
     });
-    let builder = scene.builder().mode(Mode::Plan).approvals(Approvals::Handler(approver));
+    let builder = scene.builder().mode(Mode::Plan).approver(approver);
     let opened = builder.open().await.unwrap();
     let _ = session.set(opened.clone());
     answer(&opened, "Go.").await;
@@ -120,7 +120,7 @@ async fn the_model_begins_plan_mode_and_only_the_user_ends_it() {
     });
     let options = ProjectOptions { mode: Some(Mode::AcceptEdits), ..ProjectOptions::default() };
     let builder = scene.builder_for(scene.project_with(options)).mode(Mode::AcceptEdits);
-    let session = builder.approvals(Approvals::Handler(approver)).open().await.unwrap();
+    let session = builder.approver(approver).open().await.unwrap();
     assert_eq!(answer(&session, "Write a.txt.").await.response, "Done.");
     let requests = scene.provider.requests();
     let result = |at: usize| serde_json::to_string(requests[at].messages.last().unwrap()).unwrap();
@@ -139,7 +139,7 @@ async fn a_rule_can_forbid_that_the_model_begins_plan_mode() {
         ProjectOptions { deny: vec!["EnterPlanMode".to_owned()], ..ProjectOptions::default() };
     let approver = approver_fn(|_| async { Answer::Allow { note: None } });
     let builder = scene.builder_for(scene.project_with(options));
-    let session = builder.approvals(Approvals::Handler(approver)).open().await.unwrap();
+    let session = builder.approver(approver).open().await.unwrap();
     let before = session.session().permissions().mode();
     assert_ne!(before, Mode::Plan);
     answer(&session, "Go.").await;
@@ -152,7 +152,7 @@ async fn the_mode_dont_ask_cannot_be_left_through_plan_mode() {
     let scene = Scene::new(&format!("- {enter}\n- {PLAN}\n- {WRITE}\n- Done.\n"));
     let approver = approver_fn(|_| async { Answer::Allow { note: None } });
     let builder = scene.builder().mode(Mode::DontAsk);
-    let session = builder.approvals(Approvals::Handler(approver)).open().await.unwrap();
+    let session = builder.approver(approver).open().await.unwrap();
     answer(&session, "Write a.txt.").await;
     assert_eq!(session.session().permissions().mode(), Mode::DontAsk);
     assert!(!scene.path().join("project/a.txt").exists());

@@ -5,7 +5,6 @@ use robota_config::plugins::{PluginScope, Plugins};
 use robota_core::permission::Mode;
 use robota_core::plugin::{HistoryPlugin, LimitsPlugin, RunLimits};
 use robota_sdk::run_plugins::{FileStorage, WebhookPlugin};
-use robota_session::Callbacks;
 use robota_tools::web::Proxies;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -38,11 +37,12 @@ async fn core_27_a_session_has_plugins_and_a_webhook_is_notified() {
     let url = format!("http://{}/runs", listener.local_addr().unwrap());
     let file = scene.path().join("history.jsonl");
     let minute = RunLimits::every(std::time::Duration::from_secs(60));
-    let callbacks = Callbacks::new()
+    let builder = scene
+        .builder()
         .plugin(HistoryPlugin::new(FileStorage::new(&file)))
         .plugin(WebhookPlugin::new(&url, Proxies::default()).allow_private())
         .plugin(LimitsPlugin::new(RunLimits { runs: Some(1), ..minute }));
-    let session = scene.builder().callbacks(callbacks).open().await.unwrap();
+    let session = builder.open().await.unwrap();
     let notified = tokio::spawn(accept(listener));
     session.submit("Hi.").await.unwrap().result().await.unwrap();
     let body = notified.await.unwrap();

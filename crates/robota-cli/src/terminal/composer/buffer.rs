@@ -142,6 +142,7 @@ impl Buffer {
         if range.is_empty() {
             return false;
         }
+        // Characters that are deleted one after the other come back together.
         if self.last != Last::Deleted {
             self.save();
         }
@@ -165,6 +166,7 @@ impl Buffer {
         self.redo.clear();
         self.undo.push((self.text.clone(), self.cursor));
         let mut bytes = 0;
+        // Each step has the whole text, so a long text has fewer steps.
         let kept = self.undo.iter().rev().take(STEPS).take_while(|(text, _)| {
             bytes += text.len();
             bytes <= BYTES
@@ -201,6 +203,7 @@ impl Buffer {
     }
 
     fn word_left(&self) -> usize {
+        // At the beginning of a line the cursor moves to the line before, and no further.
         let start = if self.line_start() < self.cursor { self.line_start() } else { self.left() };
         let words = self.text[start..self.cursor].split_word_bound_indices().rev();
         words.into_iter().find(|(_, word)| is_word(word)).map_or(start, |(at, _)| start + at)

@@ -39,6 +39,7 @@ impl OpenBlock {
         if (self.length, self.width) == (source.len(), width) {
             return &self.lines;
         }
+        // A shorter source is that of another block: nothing that was rendered can be kept.
         if source.len() < self.length || width != self.width {
             *self = Self::default();
         }
@@ -57,6 +58,7 @@ impl OpenBlock {
 
     /// Renders complete lines of code once. While the grammars are being loaded it has no colours.
     fn add_code(&mut self, source: &str, width: usize) {
+        // The grammars have arrived: what was shown without colours is rendered once more.
         if self.waits && is_loaded("") {
             (self.start, self.settled) = (0, 0);
         }
@@ -77,8 +79,11 @@ impl OpenBlock {
         }
         self.settled = self.lines.len();
         let rest = &source[self.start..];
+        // The incomplete line may become the end of the block, which is not shown.
         if !rest.is_empty() && !rest.trim_start().starts_with("```") {
             let line = match &self.highlighter {
+                // The state of the highlighter is kept for the complete line: the rest is rendered
+                // with a copy, at each frame, so it must be short.
                 Some(highlighter) if rest.len() < 500 => highlighter.clone().line(rest),
                 _ => Line::new(rest, Role::Text),
             };

@@ -157,6 +157,7 @@ impl Renderer {
 
     fn start_item(&mut self) {
         self.begin();
+        // Two signs take turns, so that the levels of nested lists can be told apart.
         let bullet = if self.lists.len().is_multiple_of(2) { "◦ " } else { "• " };
         let marker = match self.lists.last_mut() {
             Some(Some(number)) => {
@@ -406,6 +407,8 @@ fn find_address(text: &str) -> Option<(usize, usize)> {
     let ends = |letter: char| letter.is_whitespace() || matches!(letter, '<' | '>' | '"' | '`');
     let mut end = text[start..].find(ends).map_or(text.len(), |length| start + length);
     while let Some(last) = text[start..end].chars().last() {
+        // A closing bracket belongs to the sentence unless the address has an opening one, as those
+        // of Wikipedia do.
         let open = text[start..end].contains('(');
         if matches!(last, '.' | ',' | ';' | ':' | '!' | '?' | '\'' | ']' | '。' | '，')
             || (last == ')' && !open)

@@ -148,6 +148,7 @@ impl MarkdownStream {
         let text = &self.buffer[start..end];
         let blank = is_blank(text);
         match self.kind {
+            // However many blank lines are between two blocks, one is shown.
             Kind::Nothing if blank => {
                 self.buffer.drain(..end);
                 self.line = 0;
@@ -156,6 +157,7 @@ impl MarkdownStream {
             }
             Kind::Nothing => self.begin(start, end),
             Kind::Code(fence) => {
+                // An indent of four makes a fence a line of the code (CommonMark).
                 let closed = closes(text, fence) && indent(text) < 4;
                 self.line = end;
                 if closed {
@@ -164,6 +166,7 @@ impl MarkdownStream {
             }
             Kind::Text if blank => {
                 self.cut(start);
+                // The blank line belongs to no block: it is taken again as a gap.
                 self.complete_line(end - start);
                 return;
             }
@@ -222,9 +225,12 @@ impl MarkdownStream {
         } else if is_heading(text) || rule(text).is_some() {
             self.kind = Kind::Text;
             self.cut(end);
+            // A list below a heading is no part of it, so a blank line separates the two.
             self.after_text = false;
         } else if let Some(item) = marker(text) {
             let after = last.filter(|(before, _)| before.sign == item.sign);
+            // Models often write `1.` for every item. Each item is rendered alone, so the number of
+            // the list is counted here.
             let number = match (after, item.number) {
                 (Some((_, before)), Some(_)) => {
                     self.number = Some(before + 1);

@@ -46,6 +46,7 @@ pub(super) async fn enter(context: &WorkContext, args: &PrintArgs, draft: Draft,
         }
         Ok(Entered::Submitted(submission)) if now => {
             let queue = context.session.queue();
+            // To the front first: the first prompt of the queue is the one that starts.
             let moved = queue.move_to(submission.input(), 0).await;
             let started = queue.start_next().await;
             for error in [moved.err(), started.err()].into_iter().flatten() {
@@ -161,6 +162,7 @@ pub(crate) fn write_new(file: &Path, text: &str) -> Result<(), String> {
         }
         _ => format!("{}: {error}", file.display()),
     };
+    // Created and not overwritten, also if another program takes the name at this moment.
     let mut created =
         std::fs::File::options().write(true).create_new(true).open(file).map_err(failed)?;
     created.write_all(text.as_bytes()).map_err(failed)

@@ -49,9 +49,13 @@ pub(super) fn enter(out: &mut dyn Write) -> std::io::Result<()> {
 
 /// Returns to the modes before. Failures are ignored: the terminal may be gone.
 pub(super) fn leave(out: &mut dyn Write) {
+    // A panic restores the terminal as well, and the modes are a stack in some terminals: they must
+    // be left once.
     if !ENTERED.swap(false, Ordering::SeqCst) {
         return;
     }
+    // The alternate screen is left first: terminals have a stack of keyboard modes for each screen,
+    // and `ENTER` pushed onto that of the main screen.
     if FULL.swap(false, Ordering::SeqCst) {
         let _ = out.write_all(b"\x1b[?1049l");
     }

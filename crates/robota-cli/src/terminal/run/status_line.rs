@@ -113,6 +113,7 @@ impl Script {
     async fn serve(mut self, mut changes: watch::Receiver<u64>) {
         let interval = self.setting.refresh_interval;
         loop {
+            // Before the state is read, so that a change during the run leads to another run.
             changes.mark_unchanged();
             let input = self.input().await;
             let command = ShellRun {
@@ -141,6 +142,8 @@ impl Script {
                 }
                 () = timer => {}
             }
+            // Behind the change: the changes of one step come together, and the run shows the last
+            // of them.
             tokio::time::sleep(DEBOUNCE).await;
         }
     }

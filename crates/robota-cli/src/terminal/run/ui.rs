@@ -71,6 +71,7 @@ impl Ui {
         if self.unsure_until.is_some() {
             self.take_size();
         }
+        // The modes are restored also if the screen cannot be cleared: the shell needs them.
         let cleared = self.screen.clear_live(&mut self.out);
         guard::set_full(false);
         guard::leave(&mut self.out);
@@ -192,6 +193,7 @@ impl Ui {
                 self.resize();
                 return Ok(());
             }
+            // The steps of the first set-up use the terminal themselves: they run here, between two frames.
             Event::Away(act) => return self.away(|_| act()),
             event => event,
         };

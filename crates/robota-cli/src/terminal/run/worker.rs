@@ -50,6 +50,7 @@ pub(super) async fn run(
 ) -> anyhow::Result<Exit> {
     let cancel = signals::cancel_on_interrupt()?;
     watch_size(&mailbox);
+    // Opened with the first session and kept: an exporter is of the process, not of a session.
     let mut telemetry = None;
     let lines = loop {
         let ends = (&mut ui, &cancel);
@@ -62,6 +63,7 @@ pub(super) async fn run(
             }
             After::Switch(Switch { session, fork }) => {
                 args.session.resume_only(session.as_str(), fork);
+                // The prompt of the command line was for the first session.
                 args.words.clear();
             }
         }
@@ -265,6 +267,7 @@ impl Worker {
                 Some(effect) => effect,
                 None => effects.recv().await?,
             };
+            // What takes time runs in a task of its own, so that the user can quit at any moment.
             let context = self.context.clone();
             match effect {
                 Effect::Quit => return None,

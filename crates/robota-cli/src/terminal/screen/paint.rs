@@ -84,11 +84,14 @@ impl<'a> Painter<'a> {
     /// Writes rows of one long line so that the terminal breaks it, and joins it when it is copied.
     pub(super) fn long_line(&mut self, row: usize, parts: &[Line]) {
         let known = (row + parts.len()).min(self.existing);
+        // From the bottom up, so that the cursor ends in the first of the rows.
         for below in (row..known).rev() {
             self.go_to(below);
             self.raw(ERASE_LINE);
         }
         self.go_to(row);
+        // The terminal breaks only these lines itself. Everywhere else a line that it measures
+        // wider must not push the rows below it down.
         self.raw(b"\x1b[?7h\r");
         let mut style = Style::default();
         for span in parts.iter().flat_map(|part| &part.0) {
@@ -206,6 +209,7 @@ const MOST_BY: usize = 20;
 
 /// Returns by how many rows the upper rows moved up, and where they ended.
 fn moved_up(old: &[Line], new: &[Line]) -> Option<(usize, usize)> {
+    // The usual frame, in which nothing moved, does not pay for the search.
     if old.first() == new.first() {
         return None;
     }
@@ -272,6 +276,8 @@ fn open_link(out: &mut Vec<u8>, address: &str) {
     out.extend_from_slice(b"\x1b]8;;");
     for byte in address.bytes() {
         match byte {
+            // Any other byte could end the sequence, and what follows would be an escape sequence
+            // of the text.
             0x21..=0x7e => out.push(byte),
             _ => {
                 let _ = write!(out, "%{byte:02X}");

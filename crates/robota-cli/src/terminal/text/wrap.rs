@@ -20,7 +20,9 @@ pub(crate) fn wrap(line: &Line, width: usize, indent: usize) -> Vec<Line> {
     if line.width() <= width {
         return vec![line.clone()];
     }
+    // A wide letter takes two columns.
     let width = width.max(2);
+    // On a very narrow terminal an indent would leave no room for words.
     let indent = if indent + 8 > width { 0 } else { indent };
     let cells = cells(line);
     let mut lines = Vec::new();
@@ -56,6 +58,7 @@ fn row(cells: &[Cell], first: usize, room: usize) -> (usize, usize) {
         }
         used += cell.width;
         if used > room && !cell.space {
+            // At least one grapheme per row, also if it is wider than the room.
             let next = breaks.unwrap_or(at.max(first + 1));
             let mut end = next;
             while end > first + 1 && cells[end - 1].space {
