@@ -99,8 +99,8 @@ pub use provider::ActiveProvider;
 pub use reader::{ContextReader, ReadCounts};
 pub use report::{Dropped, IgnoreReason, Problem, Report, Severity};
 pub use settings::{
-    PermissionSettings, RuleCheck, RuleList, RuleText, SettingExplanation, Settings, SourcedHooks,
-    load,
+    EffectivePermissions, RuleCheck, RuleList, RuleText, SettingExplanation, Settings,
+    SourcedHooks, load,
 };
 pub use trust::{
     FileRequest, NamedFiles, RepositoryProgram, Trust, TrustItem, TrustStore, TrustSubject,

@@ -67,7 +67,7 @@ pub type RuleCheck<'a> = &'a dyn Fn(RuleList, &str) -> Result<(), String>;
 
 /// The permission rules and the mode that result from all layers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct PermissionSettings {
+pub struct EffectivePermissions {
     /// Rules for calls that run without approval.
     pub allow: Vec<RuleText>,
     /// Rules for calls that need approval.
@@ -100,7 +100,7 @@ pub struct Settings {
     /// All keys except permissions and hooks, which have their own fields.
     pub values: SettingsFile,
     /// The rules and the mode that the policy uses.
-    pub permissions: PermissionSettings,
+    pub permissions: EffectivePermissions,
     /// Hooks by event; those of lower layers first.
     pub hooks: IndexMap<String, Vec<SourcedHooks>>,
     /// Whether the folder is trusted, so that all settings of its files apply.
@@ -160,7 +160,7 @@ impl Settings {
         if !unreadable.is_empty() {
             suspend_grants(&mut table, &unreadable, &mut report);
         }
-        let permissions = PermissionSettings {
+        let permissions = EffectivePermissions {
             allow: texts(&table, &RuleList::Allow.key()),
             ask: texts(&table, &RuleList::Ask.key()),
             deny: texts(&table, &RuleList::Deny.key()),

@@ -12,7 +12,7 @@ use robota_core::env_ref::{Lookup, Secret};
 pub use for_model::{may_have_model, vendor_for_model};
 
 use crate::error::BuildError;
-use crate::http::HttpOptions;
+use crate::http::HttpClientOptions;
 use crate::profile::{Auth, Profile, Vendors};
 use crate::settings::ProviderSettings;
 
@@ -91,7 +91,7 @@ pub fn complete(
 ///
 /// # Errors
 /// When a file of certificates cannot be read, or has none.
-pub fn transport(lookup: Lookup<'_>) -> Result<HttpOptions, BuildError> {
+pub fn transport(lookup: Lookup<'_>) -> Result<HttpClientOptions, BuildError> {
     let first = |names: &[&str]| names.iter().find_map(|name| get(lookup, name));
     let mut certificates = Vec::new();
     for name in CERTIFICATE_FILES {
@@ -107,10 +107,10 @@ pub fn transport(lookup: Lookup<'_>) -> Result<HttpOptions, BuildError> {
         }
         certificates.push(bundle);
     }
-    Ok(HttpOptions {
+    Ok(HttpClientOptions {
         proxy: first(&PROXY),
         no_proxy: first(&["NO_PROXY", "no_proxy"]),
         certificates,
-        ..HttpOptions::default()
+        ..HttpClientOptions::default()
     })
 }

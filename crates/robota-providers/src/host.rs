@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use robota_core::clock::{Clock, SystemClock};
 
-use crate::http::{HttpClient, HttpOptions};
+use crate::http::{HttpClient, HttpClientOptions};
 
 /// What all providers of a program share: the HTTP connections and the clock. A clone shares them
 /// and is cheap.
@@ -18,7 +18,7 @@ pub struct Host {
 impl Host {
     /// Creates a host with this transport and the system clock.
     #[must_use]
-    pub fn new(transport: HttpOptions) -> Self {
+    pub fn new(transport: HttpClientOptions) -> Self {
         Self { client: Arc::new(HttpClient::new(transport)), clock: Arc::new(SystemClock) }
     }
 
@@ -32,7 +32,7 @@ impl Host {
 
 impl Default for Host {
     fn default() -> Self {
-        Self::new(HttpOptions::default())
+        Self::new(HttpClientOptions::default())
     }
 }
 

@@ -6,7 +6,7 @@ mod resolver;
 mod scrub;
 mod sse;
 
-pub use client::HttpOptions;
+pub use client::HttpClientOptions;
 pub(crate) use client::{HttpClient, Method, Request, Response, network_failure};
 pub(crate) use headers::{rate_limits, request_id, retry_after, should_retry};
 pub(crate) use scrub::{Scrubber, display_address};

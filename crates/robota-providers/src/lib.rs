@@ -80,7 +80,7 @@ pub use definition::{
 };
 pub use error::BuildError;
 pub use host::Host;
-pub use http::HttpOptions;
+pub use http::HttpClientOptions;
 pub use profile::{
     Auth, CredentialKind, EffortStyle, EmptyContent, GeminiSchema, GeminiThinking, MaxTokens,
     OffHostOverrides, OutputStyle, Profile, Quirks, ReasoningReplay, RequiredChoice, SystemRole,

@@ -20,7 +20,7 @@ use robota_core::provider::{
     AskLimits, FailureReason, ModelRequest, ProviderError, RetryPolicy, ask,
 };
 use robota_providers::{
-    Credentials, Host, HttpOptions, HttpProvider, ProviderSettings, Vendors, build,
+    Credentials, Host, HttpClientOptions, HttpProvider, ProviderSettings, Vendors, build,
 };
 use serde_json::json;
 
@@ -158,7 +158,7 @@ async fn the_metadata_server_has_tokens_and_no_proxy_sees_them() {
     };
     // Nothing listens at the address of the proxy.
     let proxy = Some("http://127.0.0.1:9".to_owned());
-    let host = Host::new(HttpOptions { proxy, ..HttpOptions::default() });
+    let host = Host::new(HttpClientOptions { proxy, ..HttpClientOptions::default() });
     let host = host.with_clock(Arc::new(clock.clone()));
     let vertex = build(Vendors::builtin().find("vertex").unwrap(), settings, &host).unwrap();
     assert_eq!(answer(&vertex).await.unwrap(), "Hi");

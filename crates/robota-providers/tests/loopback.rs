@@ -21,7 +21,7 @@ use robota_core::provider::{
     RetryPolicy, StopReason, ask as whole,
 };
 use robota_providers::{
-    Auth, Host, HttpOptions, HttpProvider, ProviderSettings, Vendors, Wire, build, find_local,
+    Auth, Host, HttpClientOptions, HttpProvider, ProviderSettings, Vendors, Wire, build, find_local,
 };
 
 const KEY: &str = "sk-very-secret-key";
@@ -328,7 +328,10 @@ async fn local_servers_are_found() {
 #[tokio::test]
 async fn a_configured_proxy_is_used() {
     let proxy = Server::start(vec![Answer::stream(CHAT)]).await;
-    let host = Host::new(HttpOptions { proxy: Some(proxy.url.clone()), ..HttpOptions::default() });
+    let host = Host::new(HttpClientOptions {
+        proxy: Some(proxy.url.clone()),
+        ..HttpClientOptions::default()
+    });
     let vendors = Vendors::builtin();
     let given = settings("http://service.invalid/v1");
     let provider = build(vendors.find("openai").unwrap(), given, &host).unwrap();

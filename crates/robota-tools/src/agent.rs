@@ -33,7 +33,7 @@ pub struct AgentKind {
 /// Where an agent works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum AgentIsolation {
+pub enum TaskIsolation {
     /// In the folder of the session, with the user's own changes.
     #[default]
     None,
@@ -53,7 +53,7 @@ pub struct AgentTask {
     /// The model; none for that of the agent.
     pub model: Option<String>,
     /// Where the agent works; none for what the agent says.
-    pub isolation: Option<AgentIsolation>,
+    pub isolation: Option<TaskIsolation>,
     /// Whether the call returns at once, and the result is reported when the agent ends.
     pub background: bool,
 }
@@ -114,7 +114,7 @@ struct Job {
     /// `worktree`: in a git worktree of its own.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
-    isolation: Option<AgentIsolation>,
+    isolation: Option<TaskIsolation>,
 }
 
 /// The tool Agent: gives tasks to other agents and returns their answers.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use robota_providers::{BuildError, HttpOptions, Profile, ProviderSettings, Vendors, environment};
+use robota_providers::{
+    BuildError, HttpClientOptions, Profile, ProviderSettings, Vendors, environment,
+};
 
 use crate::setup::Setup;
 
@@ -52,7 +54,7 @@ impl<'a> Variables<'a> {
     }
 
     /// Reads proxy and certificates from the variables that other programs use, too.
-    pub(super) fn transport(&self) -> Result<HttpOptions, BuildError> {
+    pub(super) fn transport(&self) -> Result<HttpClientOptions, BuildError> {
         environment::transport(&|name| self.get(name))
     }
 }

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 
 /// How services are reached. The program sets it; this crate reads nothing from the environment.
 #[derive(Clone)]
-pub struct HttpOptions {
+pub struct HttpClientOptions {
     /// A proxy for every request, for example `http://user:password@proxy:3128`.
     pub proxy: Option<String>,
     /// Hosts, domains (`.example.com`) and networks that are reached without the proxy, separated
@@ -32,7 +32,7 @@ pub struct HttpOptions {
     pub user_agent: String,
 }
 
-impl Default for HttpOptions {
+impl Default for HttpClientOptions {
     fn default() -> Self {
         Self {
             proxy: None,
@@ -45,10 +45,10 @@ impl Default for HttpOptions {
     }
 }
 
-impl fmt::Debug for HttpOptions {
+impl fmt::Debug for HttpClientOptions {
     /// Omits the proxy's address, because it may contain a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpOptions")
+        f.debug_struct("HttpClientOptions")
             .field("proxy", &self.proxy.is_some())
             .field("certificates", &self.certificates.len())
             .field("connect_timeout", &self.connect_timeout)
@@ -118,7 +118,7 @@ enum Kind {
 }
 
 struct Clients {
-    transport: HttpOptions,
+    transport: HttpClientOptions,
     plain: OnceLock<Result<reqwest::Client, String>>,
     secure: OnceLock<Result<reqwest::Client, String>>,
     direct: OnceLock<Result<reqwest::Client, String>>,
@@ -149,7 +149,7 @@ pub(crate) struct HttpClient {
 }
 
 impl HttpClient {
-    pub(crate) fn new(transport: HttpOptions) -> Self {
+    pub(crate) fn new(transport: HttpClientOptions) -> Self {
         let (plain, secure, direct) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let clients = Clients { transport, plain, secure, direct };
         Self { clients: Arc::new(clients) }
@@ -253,7 +253,7 @@ pub(crate) fn network_failure(error: &reqwest::Error) -> Failure {
     Failure::with_reason(reason, message)
 }
 
-fn certificates(transport: &HttpOptions) -> Result<Vec<reqwest::Certificate>, String> {
+fn certificates(transport: &HttpClientOptions) -> Result<Vec<reqwest::Certificate>, String> {
     let mut certificates = Vec::new();
     for file in &transport.certificates {
         let read = reqwest::Certificate::from_pem_bundle(file)
@@ -263,7 +263,7 @@ fn certificates(transport: &HttpOptions) -> Result<Vec<reqwest::Certificate>, St
     Ok(certificates)
 }
 
-fn proxy(transport: &HttpOptions) -> Result<Option<reqwest::Proxy>, String> {
+fn proxy(transport: &HttpClientOptions) -> Result<Option<reqwest::Proxy>, String> {
     let Some(address) = &transport.proxy else { return Ok(None) };
     // Servers on this machine cannot be reached through a proxy.
     let mut direct = "localhost,127.0.0.0/8,::1".to_owned();
@@ -277,7 +277,7 @@ fn proxy(transport: &HttpOptions) -> Result<Option<reqwest::Proxy>, String> {
     Ok(Some(proxy.no_proxy(reqwest::NoProxy::from_string(&direct))))
 }
 
-fn build(transport: &HttpOptions, kind: Kind) -> Result<reqwest::Client, String> {
+fn build(transport: &HttpClientOptions, kind: Kind) -> Result<reqwest::Client, String> {
     // Fails if the program has already installed a provider; then that one is used.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()

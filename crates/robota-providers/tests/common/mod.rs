@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use robota_core::env_ref::Secret;
 use robota_core::provider::Provider;
-use robota_providers::{Host, HttpOptions, ProviderSettings, Vendors, build};
+use robota_providers::{Host, HttpClientOptions, ProviderSettings, Vendors, build};
 use robota_testkit::mock;
 use robota_testkit::provider_suite::WireSetup;
 use serde_json::{Map, Value, json};
@@ -35,7 +35,7 @@ pub(crate) fn provider(setup: WireSetup) -> Arc<dyn Provider> {
         quirks,
         ..ProviderSettings::default()
     };
-    let host = Host::new(HttpOptions::default());
+    let host = Host::new(HttpClientOptions::default());
     let vendors = Vendors::builtin();
     let profile = vendors.require(vendor).unwrap();
     build(profile, settings, &host).unwrap()

@@ -8,7 +8,7 @@ use robota_core::permission::{Class, Verdict};
 use robota_core::task::{TaskMode, WaitPolicy};
 use robota_core::tool::{ToolContext, ToolOutcome, ToolSpec};
 use robota_runtime::{AgentWork, Isolation};
-use robota_tools::{AgentIsolation, AgentKind, AgentRunner, AgentTask};
+use robota_tools::{AgentKind, AgentRunner, AgentTask, TaskIsolation};
 use serde_json::json;
 
 use super::jobs::{AgentResult, AgentRun, AgentRuns, Waited};
@@ -199,8 +199,8 @@ fn agent_run(request: AgentTask) -> AgentRun {
         label: description,
         work: AgentWork { agent, prompt, model, ..AgentWork::default() },
         isolation: isolation.map(|isolation| match isolation {
-            AgentIsolation::None => Isolation::None,
-            AgentIsolation::Worktree => Isolation::Worktree,
+            TaskIsolation::None => Isolation::None,
+            TaskIsolation::Worktree => Isolation::Worktree,
         }),
         own_process: None,
     }

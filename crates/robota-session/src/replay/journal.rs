@@ -17,7 +17,7 @@ use super::redact::redact_envelope;
 
 /// Holds a session as journal lines.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Exported {
+pub struct ExportedJournal {
     /// The lines, each with its newline.
     pub bytes: Vec<u8>,
     /// The number of lines.
@@ -36,8 +36,8 @@ pub async fn export(
     store: &dyn JournalStore,
     session: &SessionId,
     redactor: &Redactor,
-) -> Result<Exported, ReplayError> {
-    let mut exported = Exported::default();
+) -> Result<ExportedJournal, ReplayError> {
+    let mut exported = ExportedJournal::default();
     for event in read_all(store, session, 0).await? {
         let bad = |error: &dyn std::fmt::Display| {
             ReplayError::shape("journal", format!("event {}: {error}", event.cursor()))

@@ -30,14 +30,14 @@ pub type Payloads = HashMap<String, Vec<u8>>;
 
 /// Holds a session as a log.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Exported {
+pub struct ExportedLog {
     /// The lines as JSON, without newlines.
     pub lines: Vec<String>,
     /// The files with large fields, to which the lines refer.
     pub payloads: Vec<Payload>,
 }
 
-impl Exported {
+impl ExportedLog {
     /// Returns the lines as the bytes of a file.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
@@ -58,7 +58,7 @@ pub async fn export(
     store: &dyn JournalStore,
     session: &SessionId,
     redactor: &Redactor,
-) -> Result<Exported, ReplayError> {
+) -> Result<ExportedLog, ReplayError> {
     let events = read_all(store, session, 0).await?;
     from_events(session, &events, redactor)
 }
@@ -71,8 +71,8 @@ pub fn from_events(
     session: &SessionId,
     events: &[Envelope],
     redactor: &Redactor,
-) -> Result<Exported, ReplayError> {
-    let mut exported = Exported::default();
+) -> Result<ExportedLog, ReplayError> {
+    let mut exported = ExportedLog::default();
     let events = redact_events(redactor, events)?;
     for mut line in lines::of(session, &events)? {
         redact(redactor, &mut line);

@@ -82,19 +82,19 @@ fn invalid_settings_have_hints() {
 
 #[test]
 fn invalid_network_settings_fail_at_build() {
-    use crate::http::HttpOptions;
+    use crate::http::HttpClientOptions;
     let vendors = Vendors::builtin();
     let secret = "pass-word-1";
     let invalid = [
-        HttpOptions {
+        HttpClientOptions {
             proxy: Some(format!("http://user:{secret}@bad host")),
-            ..HttpOptions::default()
+            ..HttpClientOptions::default()
         },
-        HttpOptions {
+        HttpClientOptions {
             certificates: vec![
                 b"-----BEGIN CERTIFICATE-----\n!!\n-----END CERTIFICATE-----\n".to_vec(),
             ],
-            ..HttpOptions::default()
+            ..HttpClientOptions::default()
         },
     ];
     for transport in invalid {

@@ -10,7 +10,7 @@ use crate::Session;
 use crate::replay::tests::{stored, two_turns, view};
 use crate::replay::validate;
 
-fn kinds(exported: &Exported) -> Vec<String> {
+fn kinds(exported: &ExportedLog) -> Vec<String> {
     let event = |line: &String| {
         let value: Value = serde_json::from_str(line).unwrap();
         value["event"].as_str().unwrap().to_owned()
@@ -144,7 +144,7 @@ async fn sess_14_a_log_is_replayed_as_far_as_it_goes() {
 
     // Cut off in the middle of a batch: a call without a result gets one that says so.
     let at = kinds(&exported).iter().position(|kind| kind == "tool_message_committed").unwrap();
-    let cut = Exported { lines: exported.lines[..at + 2].to_vec(), payloads: Vec::new() };
+    let cut = ExportedLog { lines: exported.lines[..at + 2].to_vec(), payloads: Vec::new() };
     let (other, ids) = (MemoryStore::new(), CountingIds::default());
     let to = Destination::new(&other);
     let imported = import(&to, &cut.bytes(), &Payloads::new(), &ids).await.unwrap();
