@@ -30,7 +30,7 @@ use indexmap::IndexMap;
 use indexmap::map::Entry;
 use serde_json::{Map, Value};
 
-pub use definition::{AgentDefinition, AgentIsolation, AgentMemory};
+pub use definition::{AgentDefinition, AgentMemory};
 pub use model::AgentModel;
 
 use crate::clean::one_line;

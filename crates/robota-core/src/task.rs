@@ -4,6 +4,7 @@
 
 mod foreground;
 mod group;
+mod isolation;
 mod list;
 mod state;
 
@@ -13,6 +14,7 @@ use serde_json::Value;
 
 pub use foreground::{ForegroundCall, ForegroundCalls, MoveRequest, NotMoved};
 pub use group::{GroupChange, GroupState, GroupStatus, GroupSummary, WaitPolicy};
+pub use isolation::Isolation;
 pub use list::{MAX_ENDED, Tasks};
 pub use state::{InvalidChange, TaskState, transition};
 

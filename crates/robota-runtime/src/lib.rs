@@ -28,9 +28,8 @@ pub use schedule::{
 };
 pub use subagent::{
     AgentJob, AgentObserver, AgentOutput, AgentProcesses, AgentReply, AgentRequest, AgentRunners,
-    AgentSession, AgentSessions, AgentStop, AgentWork, FromAgent, InProcessAgents, Isolation,
-    NewAgentProcess, NoAgentHooks, ParentRequests, ProcessAgents, SubagentHooks, ToAgent,
-    serve_agent,
+    AgentSession, AgentSessions, AgentStop, AgentWork, FromAgent, InProcessAgents, NewAgentProcess,
+    NoAgentHooks, ParentRequests, ProcessAgents, SubagentHooks, ToAgent, serve_agent,
 };
 pub use task::{
     CancelOnDrop, FileLogs, LogPage, MemoryLogs, NoJournal, ProcessProgram, ProcessTasks,

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use async_trait::async_trait;
 use robota_core::ids::{CallId, SessionId, TaskId};
-use robota_core::task::{TaskError, TaskErrorCategory};
+use robota_core::task::{Isolation, TaskError, TaskErrorCategory};
 use robota_session::Session;
 use serde::{Deserialize, Serialize};
 
@@ -22,17 +22,6 @@ pub use process::{AgentObserver, AgentProcesses, AgentRunners, NewAgentProcess, 
 pub use serve::{AgentOutput, ParentRequests, serve_agent};
 
 use crate::task::{TaskJob, TaskWork};
-
-/// Where an agent works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Isolation {
-    /// In the folder of its parent.
-    #[default]
-    None,
-    /// In a git worktree of its own.
-    Worktree,
-}
 
 /// What an agent has to do, where and with what.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

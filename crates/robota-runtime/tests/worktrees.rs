@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use robota_core::task::{TaskErrorCategory, TaskFinished, TaskKind, TaskStatus, Tasks};
+use robota_core::task::{Isolation, TaskErrorCategory, TaskFinished, TaskKind, TaskStatus, Tasks};
 
 use robota_exec::{CommandSpec, Environment, Supervisor};
 use robota_runtime::{
-    AgentWork, Isolation, NoJournal, Removed, TaskJob, TaskManager, TaskManagerOptions,
-    TaskReporter, TaskRequest, TaskRunner, TaskWork, Worktree, WorktreeAgents, WorktreeError,
-    WorktreeHooks, Worktrees,
+    AgentWork, NoJournal, Removed, TaskJob, TaskManager, TaskManagerOptions, TaskReporter,
+    TaskRequest, TaskRunner, TaskWork, Worktree, WorktreeAgents, WorktreeError, WorktreeHooks,
+    Worktrees,
 };
 use tokio_util::sync::CancellationToken;
 

@@ -66,9 +66,10 @@ pub use notice::Notice;
 pub use project::{Project, ProjectOptions, working_directory};
 pub use query::{QueryOptions, query};
 pub use robota_core::event::Closed;
+pub use robota_core::task::Isolation;
 pub use robota_runtime::{
-    AgentWork, Groups, Isolation, ListedWorktree, LogPage, Removed, TaskEvent, TaskManager,
-    TaskManagerError, Worktree, WorktreeError, Worktrees,
+    AgentWork, Groups, ListedWorktree, LogPage, Removed, TaskEvent, TaskManager, TaskManagerError,
+    Worktree, WorktreeError, Worktrees,
 };
 pub use select::{Earlier, SelectedSession, SessionChoice, find_session};
 pub use settings_hooks::session_end_timeout;

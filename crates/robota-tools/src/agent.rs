@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use robota_core::ids::CallId;
 use robota_core::permission::Class;
+use robota_core::task::Isolation;
 use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec, shared_spec};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -30,17 +31,6 @@ pub struct AgentKind {
     pub when: String,
 }
 
-/// Where an agent works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TaskIsolation {
-    /// In the folder of the session, with the user's own changes.
-    #[default]
-    None,
-    /// In a git worktree of its own.
-    Worktree,
-}
-
 /// Asks another agent to do a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentTask {
@@ -53,7 +43,7 @@ pub struct AgentTask {
     /// The model; none for that of the agent.
     pub model: Option<String>,
     /// Where the agent works; none for what the agent says.
-    pub isolation: Option<TaskIsolation>,
+    pub isolation: Option<Isolation>,
     /// Whether the call returns at once, and the result is reported when the agent ends.
     pub background: bool,
 }
@@ -114,7 +104,7 @@ struct Job {
     /// `worktree`: in a git worktree of its own.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
-    isolation: Option<TaskIsolation>,
+    isolation: Option<Isolation>,
 }
 
 /// The tool Agent: gives tasks to other agents and returns their answers.

@@ -70,7 +70,7 @@ use robota_core::tool::Tool;
 use robota_exec::{Environment, Supervisor};
 
 pub use access_check::{AccessCheck, AllowAllFiles, PolicyAccessCheck};
-pub use agent::{AgentKind, AgentRunner, AgentTask, AgentTool, TaskIsolation};
+pub use agent::{AgentKind, AgentRunner, AgentTask, AgentTool};
 pub use ask_user::{
     ASK_USER, AnswerOption, Answers, AskUser, QuestionHandler, REFUSED, UserQuestion, answer_text,
 };

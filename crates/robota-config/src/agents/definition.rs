@@ -1,6 +1,7 @@
 //! The definition of one agent.
 
 use robota_core::permission::Mode;
+use robota_core::task::Isolation;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -19,17 +20,6 @@ pub enum AgentMemory {
     Project,
     /// For the project, not committed, so for this user alone.
     Local,
-}
-
-/// Says in which folder an agent works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AgentIsolation {
-    /// In the folder of its parent.
-    #[default]
-    None,
-    /// In a git worktree of its own, so that its changes do not meet those of its parent.
-    Worktree,
 }
 
 /// An agent that the model or the user can give tasks to, as its file or an argument defines it.
@@ -71,7 +61,7 @@ pub struct AgentDefinition {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
     /// Where it works; in the folder of its parent by default.
-    pub isolation: AgentIsolation,
+    pub isolation: Isolation,
     /// Whether it runs in a process of its own; none leaves it to the settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own_process: Option<bool>,
@@ -271,10 +261,10 @@ fn memory(text: &str) -> Option<AgentMemory> {
     }
 }
 
-fn isolation(text: &str) -> Option<AgentIsolation> {
+fn isolation(text: &str) -> Option<Isolation> {
     match text {
-        "worktree" => Some(AgentIsolation::Worktree),
-        "none" => Some(AgentIsolation::None),
+        "worktree" => Some(Isolation::Worktree),
+        "none" => Some(Isolation::None),
         _ => None,
     }
 }

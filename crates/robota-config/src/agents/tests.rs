@@ -130,7 +130,7 @@ fn sdk_14_all_fields_of_a_definition_are_read() {
     );
     assert_eq!(
         (agent.memory, agent.isolation),
-        (Some(AgentMemory::User), AgentIsolation::Worktree)
+        (Some(AgentMemory::User), robota_core::task::Isolation::Worktree)
     );
     assert!(agent.background && agent.trusted);
     assert_eq!(

@@ -5,8 +5,9 @@ use std::sync::{Arc, Weak};
 
 use robota_core::event::SpawnedBy;
 use robota_core::ids::{SessionId, SessionName};
+use robota_core::task::Isolation;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome};
-use robota_tools::{AgentKind, AgentRunner, AgentTask, AgentTool, TaskIsolation};
+use robota_tools::{AgentKind, AgentRunner, AgentTask, AgentTool};
 use serde_json::json;
 
 use super::registry::Entry;
@@ -59,7 +60,7 @@ impl Inner {
 
 impl PoolTemplates {
     async fn delegate(&self, request: AgentTask, context: &ToolContext) -> Result<String, String> {
-        if request.background || request.isolation == Some(TaskIsolation::Worktree) {
+        if request.background || request.isolation == Some(Isolation::Worktree) {
             return Err("agents of a pool run in the foreground and in the folder of their \
                         template: leave out run_in_background and isolation"
                 .to_owned());

@@ -7,11 +7,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::FutureExt as _;
 use robota_core::task::{
-    TaskError, TaskErrorCategory, TaskFinished, TaskKind, TaskPlace, TaskWorktree,
+    Isolation, TaskError, TaskErrorCategory, TaskFinished, TaskKind, TaskPlace, TaskWorktree,
 };
 
 use super::{Removed, Worktree, WorktreeError, Worktrees};
-use crate::subagent::Isolation;
 use crate::task::{TaskJob, TaskReporter, TaskRunner, TaskWork};
 
 /// Runs when worktrees are made and removed.

@@ -3,14 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use robota_config::agents::{AgentIsolation, Agents};
+use robota_config::agents::Agents;
 use robota_core::event::{Envelope, Event};
 use robota_core::ids::{CallId, GroupId, SessionId, TaskId};
 use robota_core::redact::Redactor;
-use robota_core::task::{TaskKind, TaskMode, TaskState, TaskStatus, WaitPolicy};
-use robota_runtime::{
-    AgentJob, AgentWork, Isolation, TaskManager, TaskManagerError, TaskRequest, TaskWork,
-};
+use robota_core::task::{Isolation, TaskKind, TaskMode, TaskState, TaskStatus, WaitPolicy};
+use robota_runtime::{AgentJob, AgentWork, TaskManager, TaskManagerError, TaskRequest, TaskWork};
 use robota_session::replay;
 use serde::Serialize;
 
@@ -364,11 +362,9 @@ impl AgentRuns {
     fn request(&self, run: AgentRun, mode: TaskMode, call: Option<CallId>) -> TaskRequest {
         let AgentRun { label, mut work, isolation, own_process } = run;
         let definition = self.parts.definitions.all().get(&work.agent);
-        work.isolation =
-            isolation.unwrap_or_else(|| match definition.map(|definition| definition.isolation) {
-                Some(AgentIsolation::Worktree) => Isolation::Worktree,
-                Some(AgentIsolation::None) | None => Isolation::None,
-            });
+        work.isolation = isolation
+            .or_else(|| definition.map(|definition| definition.isolation))
+            .unwrap_or_default();
         work.own_process = own_process
             .or_else(|| definition.and_then(|definition| definition.own_process))
             .unwrap_or(self.parts.own_processes);

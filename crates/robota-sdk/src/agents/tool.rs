@@ -7,8 +7,8 @@ use robota_core::message::{ToolInput, ToolUse};
 use robota_core::permission::{Class, Verdict};
 use robota_core::task::{TaskMode, WaitPolicy};
 use robota_core::tool::{ToolContext, ToolOutcome, ToolSpec};
-use robota_runtime::{AgentWork, Isolation};
-use robota_tools::{AgentKind, AgentRunner, AgentTask, TaskIsolation};
+use robota_runtime::AgentWork;
+use robota_tools::{AgentKind, AgentRunner, AgentTask};
 use serde_json::json;
 
 use super::jobs::{AgentResult, AgentRun, AgentRuns, Waited};
@@ -198,10 +198,7 @@ fn agent_run(request: AgentTask) -> AgentRun {
     AgentRun {
         label: description,
         work: AgentWork { agent, prompt, model, ..AgentWork::default() },
-        isolation: isolation.map(|isolation| match isolation {
-            TaskIsolation::None => Isolation::None,
-            TaskIsolation::Worktree => Isolation::Worktree,
-        }),
+        isolation,
         own_process: None,
     }
 }
