@@ -127,7 +127,7 @@ pub struct ModelInfo {
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub capabilities: BTreeSet<Capability>,
     /// Whether its weights are published. A server of one's own may run such a model with smaller
-    /// limits, so its limits are asked for.
+    /// limits, so the driver asks the server for them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub open_weights: bool,
     /// Whether the model is current or on its way out; [`Lifecycle::Active`] if the entry does not

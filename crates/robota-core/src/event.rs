@@ -189,7 +189,7 @@ events! {
     "tool_batch_started" ToolBatchStarted Fact Written "The session starts to process the tool calls of one answer.";
     "hook_started" HookStarted Intent Written "The hooks of one point are about to run.";
     "hook_finished" HookFinished Fact Written "The hooks of one point finished; records their merged decision.";
-    "permission_asked" PermissionAsked Intent Written "A user is asked to approve a call.";
+    "permission_asked" PermissionAsked Intent Written "The session asks a user to approve a call.";
     "permission_decided" PermissionDecided Fact Written "The decision whether a call may run, who made it and why.";
     "tool_started" ToolStarted Intent SyncedForEffects "A call is about to run.";
     "files_changing" FilesChanging Intent Synced "A call is about to change files, all of them or none. Their previous content is stored.";
@@ -221,7 +221,7 @@ events! {
     "room_left" RoomLeft Fact Synced "A member left the room.";
     "room_said" RoomSaid Fact Synced "A message was sent to the room.";
     "room_delivered" RoomDelivered Fact Written "A member's session accepted a message of the room.";
-    "room_heard" RoomHeard Fact Synced "This session knows the messages of a room up to a number: it joined late.";
+    "room_heard" RoomHeard Fact Synced "This session joined a room late, and received its messages up to a number in one note.";
     "failed" Failed Fact Written "Something failed outside a turn.";
 }
 

@@ -192,8 +192,8 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// Returns the judgement of a tool whose calls a user must approve one by one: what would be allowed
-    /// is asked, and no rule is offered that would allow the next call.
+    /// Returns the judgement of a tool whose calls a user must approve one by one: *allow* becomes
+    /// *ask*, and the question offers no rule that would allow the next call.
     #[must_use]
     pub fn asking(self) -> Self {
         if self.verdict == Verdict::Deny {
@@ -207,7 +207,7 @@ impl Judgement {
     }
 }
 
-/// Why a call is asked about that rules would allow.
+/// The reason of the verdict ask for a call that rules would allow.
 pub const EACH_CALL_NEEDS_A_USER: &str = "the tool requires that a user approves each call";
 
 /// What an allowed call may do.

@@ -53,7 +53,7 @@ pub enum Mode {
     #[default]
     #[serde(alias = "manual")]
     Default,
-    /// As default, but nobody is asked: what needs approval is denied.
+    /// As default, but without questions: what needs approval is denied.
     DontAsk,
     /// Read and edit without asking, ask before commands.
     AcceptEdits,

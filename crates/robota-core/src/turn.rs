@@ -177,7 +177,7 @@ enum Phase {
     Prompting(Prompt),
     /// The next model call is being prepared.
     Preparing,
-    /// The service is asked for the limits of the model.
+    /// The driver asks the service for the limits of the model.
     FindingLimits,
     /// The compactor summarises the conversation.
     Compacting,

@@ -2,7 +2,7 @@
 //! words.
 //!
 //! The knowledge is data (`program/data/*.prog`, one file per family), read once and only for
-//! the programs that are asked about. One parser ([`args`]) turns the words of a command into
+//! the programs that commands name. One parser ([`args`]) turns the words of a command into
 //! typed arguments by it; everything else is a query on these: whether the command only
 //! reads ([`read_only`]), which files it touches ([`files`]), what it runs ([`wrap`], [`reach`]),
 //! whether an option makes it run something else ([`danger`]) and what it removes

@@ -28,7 +28,7 @@ use crate::web::HostPattern;
 pub enum List {
     /// What it matches runs without a question.
     Allow,
-    /// What it matches is asked about, in every mode.
+    /// What it matches needs approval, in every mode.
     Ask,
     /// What it matches never runs.
     Deny,

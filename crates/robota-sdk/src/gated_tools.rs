@@ -49,7 +49,7 @@ pub(crate) const READ: &str = "Read";
 pub(crate) enum NotRun {
     /// The gate denies the call.
     Denied(String),
-    /// The call needs an approval. Nothing is asked: there is no call of a model that could wait.
+    /// The call needs an approval. There is no question: no call of a model could wait for the answer.
     NeedsApproval(String),
     /// There is no such tool.
     Missing(String),

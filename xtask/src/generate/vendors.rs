@@ -36,7 +36,7 @@ pub fn page() -> Result<String> {
     Ok(format!(
         "{HEAD}\n## Vendors\n\n{} vendors, in the order in which they are offered. The variables in the \
          address column override the address.\n\n{vendor_table}\n## Models\n\n{} models of {} makers. A \
-         model that is not listed works, too: its limits are asked from the service, or assumed.\n\n\
+         model that is not listed works, too: Robota asks the service for its limits, or assumes them.\n\n\
          {model_table}",
         vendors.len(),
         models.len(),

@@ -21,7 +21,7 @@ pub enum HookEvent {
     PostToolUse,
     /// A tool call ran and failed; also a command that ended with another code than 0.
     PostToolUseFailure,
-    /// The user is asked for something.
+    /// The program wants something from the user.
     Notification,
     /// The program was started to prepare the project.
     Setup,

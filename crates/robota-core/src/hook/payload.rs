@@ -87,7 +87,7 @@ impl SessionSource {
     }
 }
 
-/// What a user is asked for.
+/// What a notification wants from the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -205,7 +205,7 @@ pub enum HookData {
         #[serde(skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
     },
-    /// The user is asked for something.
+    /// The program wants something from the user.
     Notification { message: String, title: &'static str, notification_type: NotificationType },
     /// The program was started to prepare the project.
     Setup { trigger: SetupTrigger },

@@ -137,7 +137,7 @@ pub enum CallStage {
     Called,
     /// Its PreToolUse hooks run; it is judged and not allowed yet.
     InPreHook,
-    /// A user is asked to approve it.
+    /// It waits for the approval of a user.
     Asked,
     /// It may run and has not started.
     Allowed,

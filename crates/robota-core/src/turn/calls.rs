@@ -59,7 +59,7 @@ pub(super) enum Stage {
     Judged(Judgement),
     /// Its PreToolUse hooks run; their reply may change the judgement.
     PreHook(Judgement),
-    /// A user is asked to approve it.
+    /// It waits for the approval of a user.
     Asking(Judgement),
     /// It may run and waits for its place in the order.
     Allowed(Class),

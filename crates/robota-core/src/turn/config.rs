@@ -11,7 +11,7 @@ use crate::tool::AwaitedTools;
 /// An agent in memory ends a turn after this many rounds. Sessions have none by default.
 pub const DEFAULT_MAX_ROUNDS: u32 = 10;
 
-/// The shortest answer that is asked for, in tokens.
+/// The smallest output limit that a request sets, in tokens.
 const MIN_OUTPUT: u64 = 256;
 
 /// How often a turn continues an answer that reached the output limit, by default.
@@ -155,7 +155,7 @@ pub struct TurnFacts {
     pub provider: String,
     /// Whether a compactor is configured; without one, a full window ends the turn.
     pub has_compactor: bool,
-    /// Whether the limits of the model are assumed, so that the service is asked for them when the
+    /// Whether the limits of the model are assumed. The driver then asks the service for them when the
     /// conversation gets long.
     #[serde(default)]
     pub assumed_limits: bool,

@@ -27,7 +27,7 @@ pub struct FormField {
     pub name: String,
     /// The name for people; that of the answer if the server gave none.
     pub title: String,
-    /// What is asked for; empty if the server does not say it.
+    /// What the user should enter; empty if the server does not say it.
     pub description: String,
     /// Whether an answer is needed.
     pub required: bool,

@@ -73,7 +73,7 @@ pub struct Elicitation {
     pub server: String,
     /// The question, without hidden characters and at most 4 KB.
     pub message: String,
-    /// What the user is asked for.
+    /// What the server wants from the user.
     pub kind: ElicitationKind,
 }
 

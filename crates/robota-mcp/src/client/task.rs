@@ -19,7 +19,7 @@ const POLL: Duration = Duration::from_secs(1);
 const POLL_LIMITS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(30));
 
 /// Waits for the result of a task. `started` is the answer that named the task. If the wait ends before the
-/// task does, the server is told to cancel it.
+/// task does, the client asks the server to cancel it.
 pub(super) async fn finish(rounds: &Rounds<'_>, started: &Value) -> Result<Value, McpError> {
     let id = started.get("taskId").and_then(Value::as_str);
     let id = id.ok_or_else(|| rounds.connection.invalid("a task without an id"))?;

@@ -19,7 +19,7 @@ use crate::text::clean_line;
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// How long the request for the server's challenge may take.
 const CHALLENGE_LIMIT: Duration = Duration::from_secs(10);
-/// The longest address that a user is asked to open, in bytes.
+/// The longest address that the login gives a user to open, in bytes.
 const MAX_URL: usize = 16 * 1024;
 /// The longest text of an authorisation server that is shown, in bytes.
 const MAX_TEXT: usize = 500;
@@ -40,7 +40,7 @@ pub enum LoginError {
     /// The redirect address cannot be used.
     #[error("cannot wait for the browser at port {port}: {problem}")]
     Redirect {
-        /// The port that was asked for; 0 for any free one.
+        /// The port that the caller wanted; 0 for any free one.
         port: u16,
         /// Why it cannot be used, in the words of the system.
         problem: String,
@@ -104,7 +104,7 @@ async fn start(config: &ServerConfig, tokens: &TokenStore) -> Result<Login, Logi
         }
     }
     if scopes.is_empty() {
-        // Without scopes of the user, those of the challenge or of the metadata are asked for.
+        // Without scopes of the user, the login requests those of the challenge or of the metadata.
         scopes = manager.select_initial_scopes(&[]).await;
     }
     let mut request = AuthorizationRequest::new(redirect.url())

@@ -40,7 +40,7 @@ pub struct McpHost {
     stalled: AtomicBool,
 }
 
-/// How a host is asked.
+/// How the server asks the user of a host.
 pub(super) enum Asks {
     /// By requests of the server.
     Requests,
@@ -202,7 +202,7 @@ impl McpHost {
     }
 
     /// Returns whether questions are in the result of the call. The host can drop it, and shows no question
-    /// then; nothing tells the server.
+    /// then, and the server does not learn of it.
     #[must_use]
     pub fn may_drop_questions(&self) -> bool {
         matches!(self.asks, Asks::Rounds { .. })

@@ -133,7 +133,8 @@ pub(super) async fn run_agent(
     TaskFinished { usage: progress.usage, ..end }
 }
 
-/// Reports the follow-ups that the agent did not read: their senders were told that it would.
+/// Reports the follow-ups that the agent did not read: when they were accepted, their senders could expect
+/// that it would.
 fn report_unread(unread: &[String], end: &mut TaskFinished, reporter: &TaskReporter) {
     if unread.is_empty() {
         return;

@@ -142,11 +142,11 @@ impl HeldWorktree {
         let described = place.described();
         // In a task of its own: in a large repository git may need more time than a cancelled task has,
         // and a removal that has begun must not stop in the middle.
-        let told = self.reporter.settling();
+        let report = self.reporter.settling();
         let settling = tokio::spawn(async move {
             let settled = agents.settle(&place).await;
-            // Nobody listens unless the runner was dropped.
-            let _ = told.send(settled.as_ref().map(|(kept, _)| kept.clone()));
+            // The manager reads this only if the runner was dropped.
+            let _ = report.send(settled.as_ref().map(|(kept, _)| kept.clone()));
             settled
         });
         settling.await.unwrap_or_else(|error| Some((described, vec![error.to_string()])))

@@ -124,7 +124,7 @@ impl Worktrees {
         Ok(all.filter(|it| *it != outer && it.starts_with(&outer) && it.is_dir()).collect())
     }
 
-    /// Counts the files whose changes git was told not to look for.
+    /// Counts the files whose changes git does not report: `assume-unchanged` or `skip-worktree` is set.
     async fn hidden(&self, path: &Path) -> Result<usize, WorktreeError> {
         let files = self.git(path, &["ls-files", "-v", "-z"]).await?;
         let hidden = files.split('\0').filter(|entry| match entry.split_once(' ') {

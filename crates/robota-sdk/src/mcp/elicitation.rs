@@ -9,7 +9,7 @@ use robota_mcp::client::{
 use robota_tools::{AnswerOption, QuestionHandler, UserQuestion};
 use serde_json::{Map, Value};
 
-/// How often a field is asked for before the question is cancelled.
+/// How often the user may answer a field wrongly before the question is cancelled.
 const TRIES: usize = 3;
 /// The answer of a user who opened an address.
 const OPENED: &str = "I opened it";

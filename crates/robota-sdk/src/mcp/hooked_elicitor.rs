@@ -1,4 +1,4 @@
-//! Runs the hooks about the questions of MCP servers, before the user is asked and before the server
+//! Runs the hooks about the questions of MCP servers, before the user sees them and before the server
 //! gets the answer.
 
 use std::sync::Arc;

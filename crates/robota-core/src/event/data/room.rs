@@ -48,7 +48,7 @@ data! {
         member: String,
     }
 
-    /// This session joined a room late and knows its messages up to a number.
+    /// This session joined a room late, and received its messages up to a number in one note.
     RoomHeard {
         /// The id of the room's journal.
         room: SessionId,

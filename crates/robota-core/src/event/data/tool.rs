@@ -76,7 +76,7 @@ data! {
         stop: Option<String>,
     }
 
-    /// A user is asked to approve a call.
+    /// The session asks a user to approve a call.
     PermissionAsked {
         /// The call. Its id is also the id of the approval.
         call: CallId,
