@@ -124,7 +124,7 @@ fn documentation_that_says_nothing_is_found() {
     assert_eq!(count("/// How far a task is.\npub enum TaskStatus {"), 0);
     assert_eq!(count("/// A task,\n/// and who runs it.\npub struct Task;"), 0);
     assert_eq!(count("/// Its name.\n    pub name: String,"), 1);
-    assert_eq!(count("/// The models.\n    Model(u32),\n    /// Of a vendor.\n    Vendor,"), 1);
+    assert_eq!(count("/// The models.\n    Model(u32),\n    /// A company.\n    Vendor,"), 1);
     assert_eq!(count("/// `( … )`\n    Group(List),\n/// Done.\nfn private() {}"), 0);
     assert_eq!(count("pub fn without() {}"), 0, "the compiler finds these");
 }
