@@ -144,19 +144,16 @@ async fn first_act(cwd: &Path, show: Show) -> anyhow::Result<Exit> {
 /// Resumes the session in this process, and finishes the work.
 async fn second_act(cwd: &Path, show: Show, cancel: CancellationToken) -> anyhow::Result<Exit> {
     // The reaper of the crashed process ends the command and records its exit; that takes a moment.
-    let mut hints = processes::recovery_hints(cwd);
     for _ in 0..200 {
-        if hints.iter().any(|hint| hint.exit.is_some()) {
+        if processes::recovery_hints(cwd).iter().any(|hint| hint.exit.is_some()) {
             break;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
-        hints = processes::recovery_hints(cwd);
     }
     let (store, id) = (session_store(cwd), SessionId::from(SESSION));
     let last = store.head(&id).await?.last;
     let session = builder(cwd, SECOND_SCRIPT)?
         .choose(SessionChoice::Earlier(Earlier::Named(SESSION.to_owned())))
-        .recovery_hints(hints)
         .open()
         .await?;
     let mut calls = Vec::new();

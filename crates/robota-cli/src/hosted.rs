@@ -151,7 +151,7 @@ impl SessionHost for ProgramSessions {
         let (model, on_notice) = (given.model.clone(), request.on_notice.clone());
         let mut builder = InteractiveSession::builder(setup.project.clone(), given)
             .store(store)
-            .selected(selected)
+            .choose(selected)
             .may_bypass(self.args.allow_dangerously_skip_permissions)
             .approvals(request.approvals)
             .agents(agents)

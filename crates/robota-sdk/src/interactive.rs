@@ -43,7 +43,7 @@ use robota_exec::Supervisor;
 use robota_runtime::TaskManager;
 use robota_session::{Selector, Session, StartAt};
 
-pub use builder::{BackgroundOptions, InteractiveSessionBuilder};
+pub use builder::{BackgroundOptions, InteractiveSessionBuilder, SessionSelection};
 pub use client_hooks::ClientHooks;
 pub use config_change::config_change;
 pub use conversation::Conversation;

@@ -56,8 +56,8 @@ pub use interactive::{
     BackgroundOptions, ClientHooks, Conversation, CostStatus, DiffLine, Entered, ExecutionResult,
     InteractiveEvent, InteractiveEvents, InteractiveSession, InteractiveSessionBuilder,
     LoadedContext, OfferedTools, Prepared, PreparedPrompt, Prompt, PromptBlock, PromptQueue,
-    QueuedPrompt, ShellRun, Spending, Submission, ToolEnd, ToolState, UsageKind, UsageSnapshot,
-    config_change,
+    QueuedPrompt, SessionSelection, ShellRun, Spending, Submission, ToolEnd, ToolState, UsageKind,
+    UsageSnapshot, config_change,
 };
 pub use listing::{DEFAULT_OUTPUT_STYLE, ProjectListing};
 pub use mcp::{McpCallError, McpSetup, SessionMcp};

@@ -196,7 +196,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     }
     let builder = builder.rule_sink(requests.saved.clone() as Arc<dyn RuleSink>);
     let earlier = count_earlier(&store, &selected, &requests.meter, options.format);
-    let interactive = builder.selected(selected).open().await.map_err(in_use)?;
+    let interactive = builder.choose(selected).open().await.map_err(in_use)?;
     let session = interactive.session().clone();
     let _ = titled.set(WeakSession::from(&session));
     requests.hook_runners.extend(interactive.settings_hooks());

@@ -10,7 +10,7 @@ use robota_core::permission::Mode;
 use robota_core::plugin::Plugin;
 use robota_core::tool::Tool;
 use robota_exec::ReaperProgram;
-use robota_session::{Approvals, Callbacks, RecoveryHint};
+use robota_session::{Approvals, Callbacks};
 use robota_tools::{EditorFiles, QuestionHandler};
 
 use super::{InteractiveSession, OpenSessions};
@@ -74,7 +74,7 @@ pub struct InteractiveSessionBuilder {
     pub(super) project: Arc<Project>,
     pub(super) model: ModelSetup,
     pub(super) store: Option<Arc<dyn JournalStore>>,
-    pub(super) selection: Selection,
+    pub(super) selection: SessionSelection,
     pub(super) approvals: Approvals,
     pub(super) questions: Option<Arc<dyn QuestionHandler>>,
     pub(super) editor: Option<Arc<dyn EditorFiles>>,
@@ -95,7 +95,6 @@ pub struct InteractiveSessionBuilder {
     pub(super) only_skills: Option<Vec<String>>,
     pub(super) tools: Vec<Arc<dyn Tool>>,
     pub(super) reaper: Option<ReaperProgram>,
-    pub(super) hints: Option<Vec<RecoveryHint>>,
     pub(super) on_notice: NoticeHandler,
     pub(super) queue_limit: usize,
     pub(super) budget: Budget,
@@ -107,10 +106,24 @@ pub struct InteractiveSessionBuilder {
     pub(super) required: Vec<SessionPart>,
 }
 
-/// The session to open: still to be found, or found by the caller.
-pub(super) enum Selection {
+/// Names the session to open.
+pub enum SessionSelection {
+    /// The builder finds the session in the store.
     Choice(SessionChoice),
+    /// The caller found the session before.
     Selected(SelectedSession),
+}
+
+impl From<SessionChoice> for SessionSelection {
+    fn from(choice: SessionChoice) -> Self {
+        Self::Choice(choice)
+    }
+}
+
+impl From<SelectedSession> for SessionSelection {
+    fn from(selected: SelectedSession) -> Self {
+        Self::Selected(selected)
+    }
 }
 
 impl InteractiveSessionBuilder {
@@ -121,7 +134,7 @@ impl InteractiveSessionBuilder {
             project,
             model,
             store: None,
-            selection: Selection::Choice(SessionChoice::default()),
+            selection: SessionSelection::Choice(SessionChoice::default()),
             approvals: Approvals::Deny,
             questions: None,
             hook_observer: None,
@@ -141,7 +154,6 @@ impl InteractiveSessionBuilder {
             tool_limits: ToolLimits::default(),
             tools: Vec::new(),
             reaper: None,
-            hints: None,
             on_notice: Arc::new(|_| {}),
             queue_limit: QUEUE_LIMIT,
             budget: Budget::default(),
@@ -173,15 +185,10 @@ impl InteractiveSessionBuilder {
         self
     }
 
-    /// Sets which session is opened. The default is a new one.
-    pub fn choose(mut self, choice: SessionChoice) -> Self {
-        self.selection = Selection::Choice(choice);
-        self
-    }
-
-    /// Sets the session that is opened, for a caller that has selected it before.
-    pub fn selected(mut self, selected: SelectedSession) -> Self {
-        self.selection = Selection::Selected(selected);
+    /// Sets which session is opened: a choice, or what the caller has selected by one before. The default is
+    /// a new session.
+    pub fn choose(mut self, selection: impl Into<SessionSelection>) -> Self {
+        self.selection = selection.into();
         self
     }
 
@@ -317,13 +324,6 @@ impl InteractiveSessionBuilder {
         self
     }
 
-    /// Sets what is known of calls that ran when an earlier run crashed. The default is what the
-    /// reaper recorded ([`recovery_hints`](crate::processes::recovery_hints)).
-    pub fn recovery_hints(mut self, hints: Vec<RecoveryHint>) -> Self {
-        self.hints = Some(hints);
-        self
-    }
-
     /// Sets the function that receives messages for the user. The default drops them.
     pub fn on_notice(mut self, handler: impl Fn(Notice) + Send + Sync + 'static) -> Self {
         self.on_notice = Arc::new(handler);
@@ -372,7 +372,7 @@ impl InteractiveSessionBuilder {
     }
 }
 
-impl Default for Selection {
+impl Default for SessionSelection {
     fn default() -> Self {
         Self::Choice(SessionChoice::default())
     }

@@ -85,8 +85,10 @@ impl InteractiveSessionBuilder {
         };
         let selection = std::mem::take(&mut self.selection);
         let selected = match selection {
-            Selection::Selected(selected) => selected,
-            Selection::Choice(choice) => choice.select(&*store, &cwd.display().to_string()).await?,
+            SessionSelection::Selected(selected) => selected,
+            SessionSelection::Choice(choice) => {
+                choice.select(&*store, &cwd.display().to_string()).await?
+            }
         };
         // The journal is read on another thread while the session is composed on this one.
         let early = match &selected {
@@ -359,7 +361,7 @@ impl InteractiveSessionBuilder {
             SelectedSession::Resume(id, last) => {
                 // Before it is opened: what happens from then on is counted as it happens.
                 budget.count_earlier(&*store, &id).await?;
-                let hints = hints.unwrap_or_else(|| processes::recovery_hints(&cwd));
+                let hints = processes::recovery_hints(&cwd);
                 let resume = Resume { hints, ..Resume::default() };
                 let session = builder.resume_loaded(store, &id, resume, early).await?;
                 // Only now: the journal contains what the records say, so a crash before this line

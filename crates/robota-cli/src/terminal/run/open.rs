@@ -149,7 +149,7 @@ pub(super) async fn open(
     if let Some(reaper) = setup::reaper() {
         builder = builder.reaper(reaper);
     }
-    let session = match builder.selected(selected).open().await {
+    let session = match builder.choose(selected).open().await {
         Ok(session) => session,
         Err(error) => {
             let Some(owner) = writer(&error) else { return Err(setup::usage(error)) };
