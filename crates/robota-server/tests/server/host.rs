@@ -60,7 +60,7 @@ impl SessionHost for TestSessions {
         let model = given.unwrap_or_else(|| ModelSetup::new(self.provider.clone(), "first"));
         let session = InteractiveSession::builder(project, model)
             .store(self.store.clone())
-            .selected(selected)
+            .choose(selected)
             .approvals(request.approvals)
             .open()
             .await?;
