@@ -310,7 +310,6 @@ impl InteractiveSessionBuilder {
             first_prompt.and_then(|agent| FirstPrompt::of(agent, self.on_notice.clone()));
         let open = self.open.clone();
         let name = self.name.take();
-        let hints = self.hints.take();
         let rules = SessionRules { sink: self.rule_sink.take(), open: open.clone() };
         let loaded = LoadedContext {
             parts: context.parts.clone(),
