@@ -1,7 +1,8 @@
 //! The agent that the conversation itself runs as ([`AgentOptions::main`](crate::AgentOptions)).
 
-use robota_config::agents::{AgentDefinition, AgentIsolation};
+use robota_config::agents::AgentDefinition;
 use robota_config::project::is_linked_worktree;
+use robota_core::task::Isolation;
 use robota_policy::List;
 use robota_session::PolicyGate;
 
@@ -21,7 +22,7 @@ impl InteractiveSessionBuilder {
     pub(super) fn run_as(&mut self, agent: &AgentDefinition) -> Result<(), SdkError> {
         // The folder, its settings and its store are known before the agent is, so the conversation
         // cannot move to another one.
-        if agent.isolation == AgentIsolation::Worktree && !is_linked_worktree(self.project.cwd()) {
+        if agent.isolation == Isolation::Worktree && !is_linked_worktree(self.project.cwd()) {
             let problem = format!(
                 "`{}` works in a git worktree of its own (`isolation: worktree`), but {} is not one: create \
                  it with `git worktree add` and start there, or let a conversation start the agent",
