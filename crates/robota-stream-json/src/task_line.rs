@@ -131,7 +131,7 @@ pub struct TaskPatch<'a> {
 pub enum TaskStatusText {
     /// It ended with a result.
     Completed,
-    /// It failed.
+    /// It ended with a failure.
     Failed,
     /// A user, the host or the model stopped it.
     Killed,

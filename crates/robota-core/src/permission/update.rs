@@ -70,9 +70,9 @@ pub enum UpdateDestination {
     CliArg,
     /// The settings of the project that are not shared.
     LocalSettings,
-    /// The settings of the project.
+    /// The settings that are part of the checkout.
     ProjectSettings,
-    /// The settings of the user.
+    /// The settings that apply to all projects of the user.
     UserSettings,
 }
 

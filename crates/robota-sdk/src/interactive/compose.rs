@@ -27,7 +27,7 @@ use robota_tools::{
     ToolWorkspace,
 };
 
-use super::builder::{InteractiveSessionBuilder, Selection};
+use super::builder::{InteractiveSessionBuilder, SessionSelection};
 use super::first_prompt::FirstPrompt;
 use super::loaded::report_nested;
 use super::mode_questions::ModeQuestions;
