@@ -167,7 +167,7 @@ async fn sdk_16_preapproved_agents_make_their_calls_without_a_question_and_no_ot
     let settings = serde_json::json!({"agentPermissions": {"allow": ["Bash(touch one)"]}});
     scene.write("home/.robota/settings.json", &settings.to_string());
     let builder = scene.builder().agents(offered());
-    let builder = builder.mode(Mode::Default).approvals(Approvals::Handler(approver));
+    let builder = builder.mode(Mode::Default).approver(approver);
     let session = builder.open().await.unwrap();
     result(&session, "Go.").await;
     let made = |file: &str| scene.path().join("project").join(file).exists();
@@ -202,7 +202,7 @@ async fn sdk_16_every_question_of_a_forwarding_agent_goes_to_the_parent() {
         });
         let builder =
             scene.builder().agents(AgentOptions { permissions: Some(permissions), ..offered() });
-        let builder = builder.mode(Mode::Default).approvals(Approvals::Handler(approver));
+        let builder = builder.mode(Mode::Default).approver(approver);
         let session = builder.open().await.unwrap();
         result(&session, "Make it yourself.").await;
         assert_eq!(*seen.lock().unwrap(), [None]);
