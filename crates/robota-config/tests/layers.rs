@@ -255,7 +255,7 @@ fn a_worktree_of_git_has_the_local_settings_of_its_main_checkout() {
     let state = main.join(".git/worktrees/tree");
     write(state.join("commondir"), "../..\n");
     write(tree.join(".git"), &format!("gitdir: {}\n", state.display()));
-    let mut places = world.places.clone();
+    let mut places = world.places;
     places.cwd.clone_from(&tree);
     let denied = |places: &robota_config::Places| -> Vec<String> {
         let trust = robota_config::TrustStore::load(places);

@@ -116,7 +116,7 @@ fn cli_03_denials_are_visible_and_no_user_denied_them() {
     assert!(stderr(&text).contains("denied Bash: it needs approval"), "{}", stderr(&text));
     // What the model wrote does not reach the terminal as it is.
     let hostile = r#"{tools: [{tool: Bash, input: {command: "curl '\e]52;c;aGk=\a'"}}]}"#;
-    home.write("project/hostile.yaml", &format!("- {hostile}\n- Done.\n"));
+    home.write("project/hostile.yaml", format!("- {hostile}\n- Done.\n"));
     let args = ["-p", "Do it", "--provider", "scripted:hostile.yaml"];
     let deny = ["--disallowedTools", "Bash(curl *)"];
     let text = home.command(&[&args[..], &deny].concat()).output().unwrap();

@@ -102,7 +102,7 @@ fn core_20_rules_that_deny_calls_belong_to_a_turn_until_another_input_starts_one
     // If the journal fails before the message is recorded, the input starts another turn.
     assert_eq!(journal.state.restrictions.of(Some(&first)), ["Write"]);
     let message = user("m1", "one").into();
-    journal.add(UserMessage { message, input: Some(first.clone()), author: Author::User });
+    journal.add(UserMessage { message, input: Some(first), author: Author::User });
     journal.add(finished(TurnEnd::Interrupted, None));
     assert_eq!(journal.state.restrictions.inputs.len(), 1);
     journal.add(started(None));
