@@ -107,6 +107,13 @@ pub struct InteractiveSessionBuilder {
 }
 
 /// Names the session to open.
+///
+/// ```
+/// use robota_sdk::{SessionChoice, SessionSelection};
+///
+/// let selection = SessionSelection::from(SessionChoice::New(None));
+/// assert!(matches!(selection, SessionSelection::Choice(SessionChoice::New(None))));
+/// ```
 pub enum SessionSelection {
     /// The builder finds the session in the store.
     Choice(SessionChoice),
