@@ -1,5 +1,6 @@
 //! Runs a session for a host or for one prompt: sends inputs, prints lines, and ends.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use robota_core::event::{Cursor, Delivery, Event, TurnEnd};
@@ -79,6 +80,8 @@ pub(crate) struct Drive {
     pub(crate) tasks: Option<broadcast::Receiver<TaskEvent>>,
     /// What the host sends; none for a run with one prompt.
     pub(crate) from_host: Option<mpsc::UnboundedReceiver<FromHost>>,
+    /// What the host sent while a command ran.
+    pub(crate) delayed: VecDeque<FromHost>,
     pub(crate) commands: mpsc::UnboundedReceiver<InterruptTurn>,
     /// What hooks do, if lines show it.
     pub(crate) hook_changes: mpsc::UnboundedReceiver<HookChange>,
@@ -208,7 +211,7 @@ impl Drive {
             match self.next(&mut progress).await {
                 Next::Signal | Next::OutputClosed => {
                     progress.stopping = true;
-                    self.from_host = None;
+                    self.close_input();
                     self.interrupt(None);
                 }
                 Next::Interrupted => self.interrupting = None,
@@ -249,7 +252,7 @@ impl Drive {
                     output::note(&why);
                     progress.failure = Some(why);
                     progress.stopping = true;
-                    self.from_host = None;
+                    self.close_input();
                     self.interrupt(None);
                 }
             }
@@ -266,9 +269,16 @@ impl Drive {
         Ok(self.exit(&progress))
     }
 
+    /// Reads nothing more from the host.
+    fn close_input(&mut self) {
+        self.from_host = None;
+        self.delayed.clear();
+    }
+
     /// Returns whether every input is answered and nothing more can come.
     fn is_done(&self, progress: &Progress) -> bool {
-        let closed = self.from_host.is_none() && self.after_turn.is_empty();
+        let closed =
+            self.from_host.is_none() && self.delayed.is_empty() && self.after_turn.is_empty();
         let last = progress.stopping || (closed && !self.waits_for_agents(progress));
         progress.inputs.0.is_empty() && last
     }
@@ -326,7 +336,8 @@ impl Drive {
         };
         let interrupting = self.interrupting.as_mut();
         // What the host sends meanwhile waits.
-        let host = self.from_host.as_mut().filter(|_| interrupting.is_none());
+        let may_read = interrupting.is_none();
+        let (host, delayed) = (self.from_host.as_mut(), &mut self.delayed);
         let interrupted = async {
             match interrupting {
                 Some(interrupting) => drop(interrupting.await),
@@ -335,6 +346,8 @@ impl Drive {
         };
         let from_host = async {
             match host {
+                _ if !may_read => std::future::pending().await,
+                _ if !delayed.is_empty() => delayed.pop_front(),
                 Some(host) => host.recv().await,
                 None => std::future::pending().await,
             }

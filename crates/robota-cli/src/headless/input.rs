@@ -103,6 +103,17 @@ pub(crate) enum FromHost {
     Unreadable(String),
 }
 
+impl FromHost {
+    /// Returns whether it ends what runs, and therefore must not wait for its end.
+    pub(crate) fn interrupts(&self) -> bool {
+        match self {
+            Self::User(_) => false,
+            Self::Control(request) => request.request["subtype"] == "interrupt",
+            Self::Unreadable(_) => true,
+        }
+    }
+}
+
 /// Reads standard input on a thread of its own, because a read that blocks cannot be cancelled.
 /// Answers go to the host link at once; everything else comes out of the channel. At the end of the
 /// input the channel closes and `gone` is cancelled.

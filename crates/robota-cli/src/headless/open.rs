@@ -274,6 +274,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         cancel: cancel.clone(),
         from_host: opening.from_host,
         tasks: interactive.tasks().map(|tasks| tasks.subscribe_changes()),
+        delayed: std::collections::VecDeque::new(),
         commands: opening.commands,
         hook_changes: changes,
         redactor,

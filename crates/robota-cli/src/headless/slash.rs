@@ -71,12 +71,9 @@ impl Drive {
         };
         // Those before have been printed.
         drop(self.compactions.take());
-        let prepared = tokio::select! {
-            prepared = self.interactive.prepare(&text) => prepared,
-            () = self.cancel.token().cancelled() => {
-                let error = ErrorData::new(ErrorKind::Validation, "the command was interrupted");
-                return Expanded::Command(error.into());
-            }
+        let Some(prepared) = self.prepare(&text).await else {
+            let error = ErrorData::new(ErrorKind::Validation, "the command was interrupted");
+            return Expanded::Command(error.into());
         };
         match prepared {
             // Hosts expect that such a text goes to the model.
@@ -90,6 +87,35 @@ impl Drive {
                 })
             }
             Ok(Prepared::Prompt(prompt)) => Expanded::of(prompt, metadata),
+        }
+    }
+
+    /// Executes a command, or reads the skill. An agent that it starts may take long and ask the host
+    /// about calls, so what ends the run or the turn ends it; then there is no result.
+    async fn prepare(&mut self, text: &str) -> Option<Result<Prepared, SdkError>> {
+        let interactive = self.interactive.clone();
+        let mut preparing = std::pin::pin!(interactive.prepare(text));
+        loop {
+            let from_host = async {
+                match &mut self.from_host {
+                    Some(from_host) => from_host.recv().await,
+                    None => None,
+                }
+            };
+            tokio::select! {
+                prepared = &mut preparing => return Some(prepared),
+                () = self.cancel.token().cancelled() => return None,
+                () = self.writer.closed().cancelled() => return None,
+                // The host denied a call so. The denial waits until the command has ended.
+                Some(_) = self.commands.recv() => return None,
+                Some(message) = from_host => {
+                    let interrupts = message.interrupts();
+                    self.delayed.push_back(message);
+                    if interrupts {
+                        return None;
+                    }
+                }
+            }
         }
     }
 

@@ -154,3 +154,33 @@ fn sdk_08_a_hook_can_answer_questions() {
         host.finish();
     }
 }
+
+/// A command that waits for an agent ends when the host interrupts it.
+#[test]
+fn sdk_08_a_command_whose_agent_asks_can_be_interrupted() {
+    for by_denial in [true, false] {
+        let home = Home::new();
+        let skill = "---\ndescription: Makes\ncontext: fork\n---\nMake it.\n";
+        home.write("home/.claude/skills/maker/SKILL.md", skill);
+        let call = "{tools: [{tool: Bash, input: {command: touch made}}]}";
+        let script = format!("- {call}\n- {{text: Later.}}");
+        let mut host = Host::start(&home, &script, &ASKS);
+        host.say("/maker");
+        let asked = host.until("control_request").pop().unwrap();
+        assert_eq!(asked["request"]["tool_name"], "Bash");
+        if by_denial {
+            let denial = json!({"behavior": "deny", "message": "stop", "interrupt": true});
+            host.answer(&asked, &denial);
+        } else {
+            // A request that came before is answered later.
+            for (id, subtype) in [("r1", "get_binary_version"), ("r2", "interrupt")] {
+                host.send(&json!({"type": "control_request", "request_id": id,
+                    "request": {"subtype": subtype}}));
+            }
+        }
+        let result = host.until("result").pop().unwrap();
+        assert_eq!(result["is_error"], true, "{result}");
+        assert!(!home.path("project/made").exists());
+        host.finish();
+    }
+}
