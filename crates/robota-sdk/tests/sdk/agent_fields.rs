@@ -191,13 +191,16 @@ async fn run_04_an_agent_that_needs_a_process_is_refused_where_there_is_none() {
     assert!(error.message.contains("process of its own"), "{error}");
 }
 
-/// Runs one prompt with a budget of 50,000 tokens, and returns the questions, which are denied.
+/// Runs one prompt with a budget of 50,000 tokens, and returns the questions, which are denied. A
+/// question opens the gate `asked` of the model.
 async fn questions(scene: &Scene) -> (InteractiveSession, Vec<String>) {
     let (seen, asked) = std::sync::mpsc::channel();
+    let provider = scene.provider.clone();
     let approver = approver_fn(move |question: Question| {
-        let seen = seen.clone();
+        let (seen, provider) = (seen.clone(), provider.clone());
         async move {
             let _ = seen.send(question.reason);
+            provider.release("asked");
             Answer::Deny { note: None }
         }
     });
@@ -225,8 +228,10 @@ async fn sdk_15_several_agents_of_one_answer_are_a_batch_and_those_of_two_are_no
         format!("{{tool: Agent, input: {{prompt: {prompt}, subagent_type: Explore}}}}")
     };
     let (one, two) = (agent("one"), agent("two"));
-    let (session, asked) =
-        questions(&Scene::new(&format!("- {{tools: [{one}, {two}]}}\n- Found.\n- Done.\n"))).await;
+    // The first agent must not end before the second call is judged: its tokens would be the estimate.
+    let found = "{steps: [{stall: {gate: asked}}, {text: Found.}]}";
+    let script = format!("- {{tools: [{one}, {two}]}}\n- {found}\n- Done.\n");
+    let (session, asked) = questions(&Scene::new(&script)).await;
     assert_eq!(asked.len(), 1, "{asked:?}");
     assert!(asked[0].contains("2 agents, about"), "{asked:?}");
     assert_eq!(session.tasks().unwrap().list().len(), 1, "the first runs");
