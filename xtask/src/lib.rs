@@ -22,11 +22,9 @@ pub mod bench;
 pub mod fuzz;
 #[cfg(feature = "generate")]
 pub mod generate;
-pub mod oracle;
-mod pty;
-pub mod screens;
 pub mod setup;
 pub mod sh;
+pub mod single_tests;
 pub mod suite;
 pub mod tidy;
 pub mod tree;

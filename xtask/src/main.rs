@@ -12,7 +12,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use xtask::{bench, fuzz, oracle, screens, setup, suite, tidy};
+use xtask::{bench, fuzz, setup, single_tests, suite, tidy};
 
 const USAGE: &str = "\
 usage: cargo xtask STEP
@@ -22,15 +22,13 @@ usage: cargo xtask STEP
   tidy                     check the conventions that no compiler checks
   gen [--check]            write the generated files, or only compare them
   fuzz --secs N [TARGET]   fuzz each target (or one) for N seconds
-  oracle --secs N [--seed S] [--count N]
+  oracle [--secs N] [--seed S] [--count N]
                            run what the permission policy calls read-only, and check what it did
   bench [FILTER]           run the benchmarks; print ratios measured in one run
-  bench program [DIR] [--only SCENARIO]
-                           measure only the program against its speed budget; DIR contains
-                           `robota` and `mock-model`, otherwise both are built
-  bench terminal [DIR] [--only SCENARIO]
-                           measure only the terminal: echo of keys, CPU, memory
-  screens [DIR [NAME]]     draw the pictures of the terminal program in docs/screens";
+  bench program|terminal|allocations [PROGRAM] [--only SCENARIO]
+                           measure the program against its budget: without a terminal, on one,
+                           or how often it allocates; PROGRAM is measured in place of a release
+  screens [NAME]           draw the pictures of the terminal program in docs/screens";
 
 fn main() -> ExitCode {
     #[expect(clippy::disallowed_methods, reason = "a program's main reads its arguments")]
@@ -47,20 +45,14 @@ fn main() -> ExitCode {
         {
             fuzz::run(&root, secs, target.first().copied())
         }
-        ["oracle", args @ ..] => oracle::run(&root, args),
+        ["oracle", args @ ..] => single_tests::oracle(&root, args),
         ["bench"] => bench::run(&root, None),
-        ["bench", what @ ("program" | "terminal"), built @ .., "--only", only]
-            if built.len() < 2 =>
-        {
-            bench::measure(&root, what, built.first().map(Path::new), Some(only))
-        }
-        ["bench", what @ ("program" | "terminal"), built @ ..] if built.len() < 2 => {
-            bench::measure(&root, what, built.first().map(Path::new), None)
-        }
-        ["screens", rest @ ..] if rest.len() < 3 => {
-            screens::draw(&root, rest.first().map(Path::new), rest.get(1).copied())
+        ["bench", group @ ("program" | "terminal" | "allocations"), args @ ..] => {
+            bench::measure(&root, group, args)
         }
         ["bench", filter] => bench::run(&root, Some(filter)),
+        ["screens"] => single_tests::pictures(&root, ""),
+        ["screens", name] => single_tests::pictures(&root, name),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::{bench, setup, sh, tidy};
+use crate::{setup, sh, tidy};
 
 type Step<'a> = (&'static str, &'a dyn Fn() -> Result<()>);
 
@@ -23,7 +23,7 @@ const DOCUMENTATION: &str = "cargo doc --workspace --lib --no-deps --all-feature
 
 /// Runs every step.
 pub fn run(root: &Path) -> Result<()> {
-    let folder = bench::target_folder(root)?;
+    let folder = root.join("target");
     std::fs::create_dir_all(&folder)?;
     let skipped = folder.join("skipped-tests.txt");
     std::fs::write(&skipped, "").with_context(|| skipped.display().to_string())?;

@@ -4,7 +4,7 @@
 //! The sources are formatted by rustfmt, so the checks read them line by line: an item at the
 //! first column is at the top level of its file, and four spaces are one level below.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -25,10 +25,8 @@ pub const CHECKS: &[Check] = &[
     ("forgotten files", orphans),
     ("machine paths", machine_paths),
     ("links", links),
-    ("named sources", named_sources),
-    ("named methods", named_methods),
+    ("names on pages", names),
     ("short documentation", short_docs),
-    ("tests of the threat model", threat_model),
     ("vendor names in core", vendors),
 ];
 
@@ -179,15 +177,15 @@ fn leads_to_a_file(tree: &Tree, page: &str, target: &str) -> bool {
     tree.has(&parts.join("/"))
 }
 
-/// The pages that are about earlier versions, or have a check of their own.
-const HISTORY: &str = r"^(docs/decisions/|fixtures/|CHANGELOG\.md|docs/checklist\.md)";
-
-/// Finds sources (`a/b.rs`) and tests (`core_07_…`) that pages name in code and that do not exist.
-pub fn named_sources(tree: &Tree) -> Findings {
+/// Finds what pages name in code and what does not exist: sources (`a/b.rs`), tests (`core_07_…`, and
+/// all that the threat model names), and methods and fields (`Type::name`) of our types.
+pub fn names(tree: &Tree) -> Findings {
     let source = Regex::new(r"^[a-z0-9_\-./]+/[a-z0-9_\-.]+\.rs$")?;
     let test = Regex::new(r"^[^_]*_\d\d(_|$)")?;
-    let history = Regex::new(HISTORY)?;
-    let functions = tree.functions();
+    let member = Regex::new(r"^(\w+::)*(?<owner>[A-Z]\w*)::(?<name>[a-z_]+)$")?;
+    // Pages about earlier versions, and one that has a check of its own.
+    let history = Regex::new(r"^(docs/decisions/|fixtures/|CHANGELOG\.md|docs/checklist\.md)")?;
+    let (functions, members) = (tree.functions(), members(tree)?);
     let exists = |span: &str| {
         if source.is_match(span) && !span.starts_with("foo/") {
             let end = format!("/{span}");
@@ -195,94 +193,60 @@ pub fn named_sources(tree: &Tree) -> Findings {
         } else if test.is_match(span) {
             let prefix = span.trim_end_matches('…');
             functions.range(prefix..).next().is_some_and(|name| name.starts_with(prefix))
+        } else if let Some(found) = member.captures(span).filter(|_| !span.starts_with("std::")) {
+            let has = |all: &BTreeSet<&str>| all.contains(&found["name"]);
+            // A macro may define members of a type that uses it.
+            let by_macro = |name: &&str| members.get(name).is_some_and(has);
+            members.get(&found["owner"]).is_none_or(|all| has(all) || all.iter().any(by_macro))
         } else {
             true
         }
     };
     let pages = tree.files.iter().filter(|file| file.path.ends_with(".md"));
-    each_line(pages.filter(|file| !history.is_match(&file.path)), |_, line| {
-        let missing = code_spans(line).find(|span| !exists(span))?;
+    each_line(pages.filter(|file| !history.is_match(&file.path)), |page, line| {
+        // The last column of the tables of the threat model has names of tests.
+        let row = line.strip_suffix('|').filter(|_| page.path == "docs/threat-model.md");
+        let tests = row.and_then(|row| row.rsplit('|').next()).unwrap_or_default();
+        let missing = code_spans(tests).find(|name| !functions.contains(name));
+        let missing = missing.or_else(|| code_spans(line).find(|span| !exists(span)))?;
         Some(format!("`{missing}` does not exist"))
     })
 }
 
-/// Finds methods and fields (`Type::name`) that pages name and that a type of this repository does not
-/// have. Types of other crates and of `std::` are not checked.
-pub fn named_methods(tree: &Tree) -> Findings {
-    let member = Regex::new(r"^(\w+::)*(?<owner>[A-Z]\w*)::(?<name>[a-z_]+)$")?;
-    let history = Regex::new(HISTORY)?;
-    let macros = macros(tree)?;
-    let exists = |span: &str| -> Result<bool> {
-        let Some(found) = member.captures(span).filter(|_| !span.starts_with("std::")) else {
-            return Ok(true);
-        };
-        let (owner, name) = (&found["owner"], &found["name"]);
-        let item = Regex::new(&format!(r"^(\S.*)?\b(struct|enum|trait|impl|for) {owner}\b"))?;
-        let implemented = Regex::new(&format!(r"^(unsafe )?impl\b.*\b{owner}\b"))?;
-        let has = Regex::new(&format!(r"(?m)\bfn {name}[(<]|^\s*(pub(\(\w+\))? )?{name}: "))?;
-        let is_head = |line: &str| item.is_match(line) || implemented.is_match(line);
-        let files = tree.rust().filter(|file| file.text.contains(owner));
-        let body: String = files.map(|file| bodies(&file.text, is_head)).collect();
-        let used = macros.iter().filter(|(name, _)| body.contains(&format!("{name}!(")));
-        let has = has.is_match(&body) || used.into_iter().any(|(_, text)| has.is_match(text));
-        Ok(body.is_empty() || has)
-    };
-    let mut found = Vec::new();
-    let pages = tree.files.iter().filter(|file| file.path.ends_with(".md"));
-    for page in pages.filter(|file| !history.is_match(&file.path)) {
-        for (number, line) in (1..).zip(page.text.lines()) {
-            for span in code_spans(line) {
-                if !exists(span)? {
-                    found.push(format!("{}:{number}: `{span}` does not exist", page.path));
-                }
+/// Returns the types and macros of the sources, each with the names of its methods and fields, and of the
+/// macros that it uses.
+fn members(tree: &Tree) -> Result<BTreeMap<&str, BTreeSet<&str>>> {
+    let defined = Regex::new(r"^(?:[^/\s].*)?\b(?:struct|enum|trait|macro_rules!) (\w+)")?;
+    let (implemented, named) = (Regex::new(r"^(unsafe )?impl\b")?, Regex::new(r"\b([A-Z]\w*)")?);
+    let member = Regex::new(r"\bfn (\w+)[(<]|^\s*(?:pub(?:\(\w+\))? )?(\w+): |(\w+)!\(")?;
+    let mut all: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+    for file in tree.rust() {
+        let mut owners: Vec<&str> = Vec::new();
+        for line in file.text.lines() {
+            let begins = owners.is_empty();
+            if begins {
+                let name = if implemented.is_match(line) { &named } else { &defined };
+                owners = groups(name, line).collect();
+            }
+            for owner in &owners {
+                all.entry(*owner).or_default().extend(groups(&member, line));
+            }
+            let ends = match begins {
+                true => line.ends_with([';', '}']),
+                false => line.starts_with(['}', ')']),
+            };
+            if ends {
+                owners.clear();
             }
         }
     }
-    Ok(found)
+    Ok(all)
 }
 
-/// Returns the names of the macros and what they expand to: a macro may define the methods of a type.
-fn macros(tree: &Tree) -> Result<Vec<(String, String)>> {
-    let head = Regex::new(r"^macro_rules! (?<name>\w+)")?;
-    let mut found = Vec::new();
-    for file in tree.rust() {
-        for name in file.text.lines().filter_map(|line| head.captures(line)) {
-            let first = format!("macro_rules! {} ", &name["name"]);
-            let body = bodies(&file.text, |line| line.starts_with(&first));
-            found.push((name["name"].to_owned(), body));
-        }
-    }
-    Ok(found)
-}
-
-/// Returns the items at the top level of a file whose first line is one of these: the definition and
-/// the `impl` blocks of a type.
-fn bodies(text: &str, is_head: impl Fn(&str) -> bool) -> String {
-    let (mut body, mut inside) = (String::new(), false);
-    for line in text.lines() {
-        let begins = !inside && is_head(line);
-        if begins || inside {
-            body.push_str(line);
-            body.push('\n');
-        }
-        inside = match inside {
-            true => !line.starts_with(['}', ')']),
-            false => begins && !line.ends_with([';', '}']),
-        };
-    }
-    body
-}
-
-/// Finds tests that the threat model names and that do not exist.
-pub fn threat_model(tree: &Tree) -> Findings {
-    let functions = tree.functions();
-    let page = tree.files.iter().filter(|file| file.path == "docs/threat-model.md");
-    each_line(page, |_, line| {
-        // The last column of a table has the names.
-        let column = line.strip_suffix('|').and_then(|row| row.rsplit('|').next())?;
-        let missing = code_spans(column).find(|name| !functions.contains(name))?;
-        Some(format!("there is no test `{missing}`"))
-    })
+/// Returns what the groups of a pattern match.
+fn groups<'a>(pattern: &Regex, line: &'a str) -> impl Iterator<Item = &'a str> {
+    let found = pattern.captures_iter(line).map(|found| found.iter().skip(1).flatten().last());
+    found.flatten().map(|group| group.as_str())
 }
 
 /// Finds public functions and types whose documentation has three words or fewer, and everything whose

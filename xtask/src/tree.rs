@@ -107,11 +107,15 @@ fn walk(root: &Path, folder: &Path, files: &mut Vec<File>) -> Result<()> {
         let (entry, ignored) = (entry?, ["target", ".git", ".robota", "artifacts", "coverage"]);
         let path = folder.join(entry.file_name());
         let kind = entry.file_type()?;
+        // In a worktree `.git` is a file.
+        if ignored.iter().any(|name| entry.file_name() == *name) {
+            continue;
+        }
         if kind.is_file() {
             let bytes = std::fs::read(root.join(&path))?;
             let text = String::from_utf8(bytes).unwrap_or_default();
             files.push(File { path: path.to_string_lossy().into_owned(), text });
-        } else if kind.is_dir() && !ignored.iter().any(|name| entry.file_name() == *name) {
+        } else if kind.is_dir() {
             walk(root, &path, files)?;
         }
     }

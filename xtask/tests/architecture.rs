@@ -30,7 +30,7 @@ const CRATES: &[(&str, &[&str], &[&str])] = &[
     ("robota", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-providers", "robota-telemetry", "robota-tools", "robota-macros", "robota-runtime", "robota-sdk"], &[]),
     ("robota-cli", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-providers", "robota-telemetry", "robota-tools", "robota-config", "robota-mcp", "robota-runtime", "robota-sdk", "robota-server", "robota-stream-json"], &["anyhow", "clap", "clap_complete", "clap_mangen", "crossterm", "ignore", "nucleo-matcher", "pulldown-cmark", "rustix", "similar", "syntect", "tempfile", "tracing-subscriber", "two-face", "unicode-segmentation", "unicode-width"]),
     ("robota-testkit", &["robota-core"], &["serde-saphyr", "tempfile"]),
-    ("xtask", &["robota-core", "robota-config", "robota-providers", "robota-stream-json"], &["anyhow", "libc", "proc-macro2", "quote", "rustix", "similar", "syn", "vt100"]),
+    ("xtask", &["robota-core", "robota-config", "robota-providers", "robota-stream-json"], &["anyhow", "quote", "similar", "syn"]),
 ];
 
 /// Plain data and plumbing without I/O: any crate may use them, the core included.

@@ -100,6 +100,8 @@ pub(crate) async fn run() -> anyhow::Result<Exit> {
     drop(tokio::spawn(async move {
         terminated.cancelled().await;
         // Fails only if the process ends already.
+        // A close and not an exit: the agent's session then ends its commands and its journal in
+        // order.
         let _ = send.send(ToAgent::Close { reason: "the process was terminated".to_owned() });
     }));
     let Some(ToAgent::Start { start }) = lines.recv().await else {
@@ -135,6 +137,8 @@ async fn prepare(start: AgentStart) -> anyhow::Result<AgentProcess> {
     if let Some(seconds) = given.retry_budget {
         chosen.calls.retry_budget = Some(std::time::Duration::from_secs(seconds));
     }
+    // Added to the settings: a web tool that they turn on stays on, as in the process of the
+    // parent.
     chosen.calls.native_web.search |= given.native_web.0;
     chosen.calls.native_web.fetch |= given.native_web.1;
     let store = setup::open_store(given.store.as_deref(), given.durability.into(), &setup).await?;

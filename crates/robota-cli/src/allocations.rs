@@ -1,4 +1,4 @@
-//! Counts allocations for `cargo xtask bench program`. Built only with the feature
+//! Counts allocations for `cargo xtask bench allocations`. Built only with the feature
 //! `count-allocations`, which released programs do not have.
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -53,10 +53,12 @@ impl Cli {
 pub(crate) fn asked_format(arguments: &[OsString]) -> Option<FailureFormat> {
     let texts: Vec<_> = arguments.iter().map(|argument| argument.to_string_lossy()).collect();
     let verbose = texts.iter().any(|text| text == "--verbose");
+    // Also as the input format, and behind `=`: a caller that passes either reads lines.
     if texts.iter().any(|text| text.ends_with("stream-json")) {
         return Some(FailureFormat { output: OutputFormat::StreamJson, verbose });
     }
     let value = texts.iter().any(|text| text == "--output-format=json");
+    // By hand, because the parser has refused these arguments or will.
     let mut pairs = texts.iter().zip(texts.iter().skip(1));
     let pair = pairs.any(|(flag, value)| flag == "--output-format" && value == "json");
     (value || pair).then_some(FailureFormat { output: OutputFormat::Json, verbose })

@@ -184,6 +184,7 @@ async fn run_turn(
     let mut calls = Vec::new();
     loop {
         tokio::select! {
+            // First the signal: events that are ready could otherwise delay it.
             biased;
             () = cancel.cancelled() => {
                 session.interrupt(None).await?;

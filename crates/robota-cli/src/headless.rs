@@ -39,7 +39,9 @@ mod queries;
 mod requests;
 mod result;
 mod rewind;
+mod running_command;
 mod saved_rules;
+mod send;
 mod sent;
 mod settings_requests;
 mod slash;
@@ -55,6 +57,7 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 use std::time::Duration;
 
+use robota_config::ModelNotAvailable;
 use robota_config::model::OneOrMany;
 use robota_core::hook::HookData;
 use robota_core::ids::{Ids as _, RandomIds, SessionId};
@@ -103,6 +106,7 @@ pub(crate) async fn run(args: PrintArgs, known: &OnceCell<SessionId>) -> anyhow:
     let prompt = if options.stream_input {
         None
     } else if args.init_only {
+        // No turn runs, so standard input is not read.
         Some(String::new())
     } else {
         let prompt = stdin::prompt(options::prompt(&args))?;
@@ -208,6 +212,8 @@ pub(crate) async fn run(args: PrintArgs, known: &OnceCell<SessionId>) -> anyhow:
         later: JoinSet::new(),
         changing: Arc::default(),
     };
+    // Only now, because the requests wrap every provider of the run, also one that a host selects
+    // later.
     if let Some(mut chosen) = requests.chosen.take() {
         chosen.provider = requests.wrap(chosen.provider);
         requests.chosen = Some(chosen);
@@ -215,8 +221,12 @@ pub(crate) async fn run(args: PrintArgs, known: &OnceCell<SessionId>) -> anyhow:
     let (first, from_host) = match prompt {
         Some(prompt) => (FirstInput::Prompt(prompt), None),
         None => {
+            // Only with a host: `robota -p | less` waits for its reader as long as the reader
+            // needs.
             writer.watch(options.host_timeout);
             let mut from_host = input::read(host.clone(), gone);
+            // The session is opened after the first message: `initialize` and other requests before
+            // it set what it is opened with.
             match first_message(&mut from_host, &mut requests, &cancel).await {
                 Some(Ok(_)) if requests.refused.is_some() => {
                     anyhow::bail!(requests.refused.unwrap_or_default());
@@ -252,6 +262,7 @@ pub(crate) async fn run(args: PrintArgs, known: &OnceCell<SessionId>) -> anyhow:
     }
     let exit = if args.init_only { Ok(Exit::Ok) } else { drive.run(first).await };
     let reason = if cancel.exit().is_some() { "interrupted" } else { "other" };
+    // Listed before the shutdown, which ends these tasks.
     let mut stopped = drive.background.take_stopped();
     stopped.extend(drive.running_tasks());
     // The turn is recorded by now, so a store that fails here is reported but not an error of the
@@ -316,6 +327,11 @@ pub(crate) async fn fallback(
         let second = match provider::choose(request, setup).await {
             Ok(second) => second,
             Err(error) if flag.is_some() => return Err(Configuration::wrap(error)),
+            Err(error) if error.is::<ModelNotAvailable>() => {
+                output::note(&format!("robota: the setting fallbackModel: {error:#}"));
+                continue;
+            }
+            // The setting is for every run, also for one whose provider cannot have the model.
             Err(error) => {
                 let why = format!("robota: the setting fallbackModel is not used: {error:#}");
                 output::note(&why);

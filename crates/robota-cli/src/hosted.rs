@@ -4,9 +4,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use robota_core::hook::ModelSwitchSource;
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalStore, SessionFilter, SessionHead};
 use robota_core::permission::Mode;
+use robota_core::provider::Provider;
 use robota_sdk::host::{HostErrorKind, mcp_config};
 use robota_sdk::{
     AgentOptions, HostError, HostedSession, InteractiveSession, McpSetup, OpenRequest, SessionHost,
@@ -71,6 +73,7 @@ impl ProgramSessions {
     /// Returns the store of a folder.
     async fn store(&self, setup: &Setup) -> Result<Arc<dyn JournalStore>, HostError> {
         let cwd = setup.places.cwd.clone();
+        // Held until the store is open: two requests for one folder must not open it twice.
         let mut stores = self.stores.lock().await;
         if let Some(store) = stores.get(&cwd) {
             return Ok(store.clone());
@@ -179,7 +182,8 @@ impl SessionHost for ProgramSessions {
         }
         let session = builder.open().await?;
         let modes = self.modes(&setup);
-        let models = model_choices(vendor.as_deref(), &model);
+        let available = &setup.settings.available_models;
+        let models = model_choices(vendor.as_deref(), &model, available);
         Ok(HostedSession { session, model, models, effort, modes })
     }
 
@@ -188,6 +192,7 @@ impl SessionHost for ProgramSessions {
         let store = self.store(&setup).await?;
         let cwd = cwd.map(|_| setup.places.cwd.display().to_string());
         let filter = SessionFilter { cwd, ..SessionFilter::default() };
+        // A session of another user cannot be opened before it was imported.
         Ok(store.list(&filter).await?.sessions.into_iter().filter(|head| !head.foreign).collect())
     }
 
@@ -203,7 +208,13 @@ impl SessionHost for ProgramSessions {
     ) -> Result<String, HostError> {
         if self.scripted() {
             // A script has one provider for all model names.
-            session.session().config().set_model(model, None);
+            let project = session.project();
+            if let Some(error) = project
+                .and_then(|project| project.settings.available_models.check(None, model).err())
+            {
+                return Err(HostError::new(HostErrorKind::Invalid, error.to_string()));
+            }
+            switch_model(session, model, None).await?;
             return Ok(model.to_owned());
         }
         let missing = || HostError::new(HostErrorKind::NotFound, "the session is not open");
@@ -212,9 +223,20 @@ impl SessionHost for ProgramSessions {
         // The session was opened without these keys.
         let hidden = setup.late_secrets.add(chosen.secrets.iter().cloned());
         hidden.map_err(|error| failed(error.into()))?;
-        session.session().config().set_model(chosen.model.clone(), Some(chosen.provider));
+        switch_model(session, &chosen.model, Some(chosen.provider)).await?;
         Ok(chosen.model)
     }
+}
+
+/// Changes the model for a client, unless hooks block it.
+async fn switch_model(
+    session: &InteractiveSession,
+    model: &str,
+    provider: Option<Arc<dyn Provider>>,
+) -> Result<(), HostError> {
+    let config = session.session().config();
+    let changed = config.switch_model(ModelSwitchSource::Host, model, provider).await;
+    changed.map_err(|error| HostError::new(HostErrorKind::Invalid, error.to_string()))
 }
 
 /// Converts an error of the program.

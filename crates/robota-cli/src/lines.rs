@@ -43,6 +43,7 @@ fn next_line(input: &mut impl std::io::BufRead, max: u64) -> Option<InputLine> {
         return Some(InputLine::Line(line));
     }
     drop(line);
+    // A host that sends a line without end would otherwise fill the memory.
     // The rest of the line is dropped piece by piece.
     loop {
         let mut rest = Vec::new();

@@ -119,6 +119,7 @@ fn main() -> ExitCode {
         output::line(concat!("robota ", env!("CARGO_PKG_VERSION")));
         return Exit::Ok.into();
     }
+    // Before the parser: a reaper needs no settings and no runtime, and starts with many sessions.
     if let [_, flag] = arguments.as_slice()
         && flag == setup::REAPER
     {
@@ -138,6 +139,7 @@ fn main() -> ExitCode {
             Into::into,
         );
     }
+    // Read from the raw arguments: a host expects a result line even if the parser refuses them.
     let asked = args::asked_format(&arguments);
     let cli = match Cli::try_parse_from(args::before_command::move_behind(arguments)) {
         Ok(cli) => cli.complete(),
@@ -162,6 +164,7 @@ fn main() -> ExitCode {
         .command
         .is_none()
         .then_some(FailureFormat { output: cli.print.output_format, verbose: cli.print.verbose });
+    // Kept now, because the arguments are moved into the run.
     let has_host = format.is_some() && cli.print.input_format == InputFormat::StreamJson;
     let session = OnceCell::new();
     let exit = run(cli, &session).unwrap_or_else(|error| {
@@ -221,6 +224,7 @@ fn hint(error: &anyhow::Error) -> Option<String> {
     ) -> Option<String> {
         cause.downcast_ref::<E>().and_then(Diagnose::hint)
     }
+    // The wrapped error is not in the chain.
     if let Some(Configuration(error)) = error.downcast_ref() {
         return hint(error);
     }

@@ -26,5 +26,6 @@ pub(crate) fn find(
 /// Returns the model of the agent; none if it is the one that is used anyway.
 pub(crate) fn model(agent: &AgentDefinition, current: &str) -> Option<String> {
     let model = agent.model.resolve(current, Catalogue::builtin());
+    // None, so that callers do not build the same provider twice.
     (model != current).then(|| model.to_owned())
 }

@@ -24,6 +24,8 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
 
 /// Writes bytes to standard output unchanged.
 #[expect(clippy::disallowed_methods, reason = "the one place that prints")]
+// Failures are ignored here and in `line`: where standard output is closed there is no place to
+// report them. A run that has to notice it uses `try_bytes`.
 pub(crate) fn bytes(bytes: &[u8]) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(bytes);

@@ -20,6 +20,7 @@ pub(crate) fn ask(question: &str, default: Option<&str>) -> anyhow::Result<Strin
     }
     let mut line = String::new();
     let read = std::io::stdin().lock().read_line(&mut line).context("cannot read the answer")?;
+    // Otherwise the default would answer, or the question would be asked without end.
     anyhow::ensure!(read > 0, "no answer: the input has ended");
     let answer = line.trim();
     Ok(match (answer, default) {
@@ -73,7 +74,10 @@ impl HiddenInput {
 
         let before = tcgetattr(std::io::stdin())?;
         let mut hidden = before.clone();
+        // Without ISIG, because a signal would end the program while the terminal hides what is
+        // typed.
         hidden.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
+        // What was typed before the question is dropped: it was visible, and is no key.
         tcsetattr(std::io::stdin(), OptionalActions::Flush, &hidden)?;
         Ok(Self { before })
     }
@@ -90,6 +94,7 @@ impl Drop for HiddenInput {
         {
             use rustix::termios::{OptionalActions, tcsetattr};
             // The error is ignored: if the terminal is closed, nothing can be restored.
+            // Flushed, so that the rest of a pasted key is not read as a command by the shell.
             let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, &self.before);
         }
     }

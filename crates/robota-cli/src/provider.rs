@@ -169,6 +169,9 @@ pub(crate) async fn choose(
     if let Some(file) = request.provider.and_then(|name| name.strip_prefix("scripted:")) {
         let of_settings = names::model_of_settings(setup);
         let model = flag.or(of_settings.as_deref());
+        if let Some(model) = model {
+            setup.settings.available_models.check(None, model)?;
+        }
         let calls = calls::of_settings(setup);
         return Ok(ChosenProvider { calls, ..scripted(file, model)? });
     }
@@ -247,6 +250,10 @@ pub(crate) async fn choose(
         }
         None => local_server(for_local, &vendors, &host).await?,
     };
+    if let WantedModel::Flag(_) = request.model {
+        let vendor = chosen.service.as_ref().map(|service| service.vendor.vendor.as_str());
+        setup.settings.available_models.check(vendor, &chosen.model)?;
+    }
     Ok(ChosenProvider { calls: calls::of_settings(setup), ..chosen })
 }
 
@@ -259,6 +266,7 @@ fn may_have(
     variables: &Variables<'_>,
 ) -> bool {
     let (Some(model), Some(vendor)) = (model, vendors.find(&active.kind)) else { return true };
+    // A gateway may have the models of any company.
     let gateway = active.profile.base_url.is_some()
         || vendor.base_url_env.iter().any(|name| variables.get(name).is_some());
     may_have_model(vendors, vendor, !gateway, model)
@@ -367,6 +375,7 @@ async fn local_server(
 /// Lists every way to configure a provider.
 fn no_provider_text(vendors: &Vendors) -> String {
     let mut text = "no model provider is configured. Do one of these:\n".to_owned();
+    // Services with other credentials cannot be set up with one variable, so they are not listed.
     let needs_key = |vendor: &&Arc<Profile>| {
         vendor.credential == CredentialRequirement::Required && !vendor.api_key_env.is_empty()
     };

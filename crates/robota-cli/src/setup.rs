@@ -68,6 +68,7 @@ impl Setup {
         sandbox: Option<SandboxLevel>,
         (sources, environment): (Option<Vec<SettingSource>>, robota_config::ProgramEnvironment),
     ) -> anyhow::Result<Self> {
+        // Without a home folder there are no stored keys.
         let places = robota_config::Places::from_env(&environment).unwrap_or_default();
         let keys = StoredKeys::load(places.home.as_deref());
         let rules =
@@ -90,6 +91,7 @@ impl Setup {
             plugins: args.plugin_dir.clone(),
             trust: args.trust,
             secrets: keys.secrets().collect(),
+            managed: None,
         })
         .map_err(usage)?;
         Ok(Self { project: Arc::new(project), keys, betas: Vec::new() })

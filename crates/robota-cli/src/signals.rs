@@ -45,6 +45,7 @@ pub(crate) fn cancel_on_interrupt() -> anyhow::Result<Cancel> {
         Interrupts::new().context("cannot install the handlers for Ctrl-C and other signals")?;
     tokio::spawn(async move {
         let first = interrupts.next().await;
+        // Before the token is cancelled, because who waits for the token reads it at once.
         watched.terminated.store(first == Signal::Terminate, Ordering::SeqCst);
         watched.token.cancel();
         let same = tokio::time::sleep(SAME_SIGNAL);
@@ -56,6 +57,7 @@ pub(crate) fn cancel_on_interrupt() -> anyhow::Result<Cancel> {
             }
         }
         interrupts.next().await;
+        // Nothing is dropped at this exit, so no guard would do it.
         crate::terminal::restore();
         output::error("second interrupt: exiting now");
         let exit = watched.exit().unwrap_or(Exit::Interrupted);

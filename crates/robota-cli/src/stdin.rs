@@ -18,6 +18,7 @@ const NEXT_BYTE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Returns the prompt: the given text followed by piped input. None if both are empty.
 pub(crate) fn prompt(given: Option<String>) -> anyhow::Result<Option<String>> {
+    // Without another prompt the input is the prompt, however long its writer takes.
     let wait_for_all = given.is_none() || given.as_deref() == Some("-");
     let given = given.filter(|given| given != "-");
     let piped = if std::io::stdin().is_terminal() {
@@ -47,6 +48,8 @@ type Chunk = std::io::Result<Vec<u8>>;
 
 /// Reads standard input on a separate thread, because a read that blocks cannot be cancelled.
 fn read_in_background() -> mpsc::Receiver<Chunk> {
+    // Bounded: an input without end is read about 1 MiB beyond the limit, not until the memory is
+    // full.
     let (send, receive) = mpsc::sync_channel(16);
     std::thread::spawn(move || {
         let mut input = std::io::stdin().lock();

@@ -101,11 +101,13 @@ impl StoredKeys {
         key: &Secret,
         place: KeyPlace,
     ) -> anyhow::Result<()> {
+        // Writing would replace a file whose keys could not be read.
         if let Some(problem) = &self.problem {
             anyhow::bail!("{problem}; correct or delete the file first");
         }
         let stored = match place {
             KeyPlace::File => StoredKey::Key(key.expose().to_owned()),
+            // The keyring first: the file must not name a key that is not there.
             KeyPlace::Keyring => {
                 to_keyring(variable, key)?;
                 StoredKey::Keyring
@@ -130,6 +132,7 @@ fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     // Temporary files are created with mode 0600.
     let mut new = tempfile::NamedTempFile::new_in(folder)?;
     new.write_all(bytes)?;
+    // Synced before it replaces the old file: a crash leaves one of the two whole.
     new.as_file().sync_all()?;
     new.persist(file).map_err(|error| error.error)?;
     Ok(())
@@ -176,6 +179,8 @@ fn to_keyring(variable: &str, key: &Secret) -> anyhow::Result<()> {
     let tool = keyring(KEYRING.store, variable);
     let tool = match KEYRING.stdin {
         true => tool.stdin(key.expose().as_bytes()),
+        // `security` of macOS takes the key as an argument, which other processes can see for a
+        // moment.
         false => tool.args(["-w", key.expose()]),
     };
     let ran = user_program::run_blocking(tool)

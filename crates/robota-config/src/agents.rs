@@ -24,6 +24,7 @@
 mod definition;
 mod model;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
@@ -37,7 +38,7 @@ use crate::clean::one_line;
 use crate::frontmatter::{Fields, Header, Markdown};
 use crate::layer::{Layer, LayerScope, Origin};
 use crate::plugins::{InstalledPlugin, agent_folders};
-use crate::reader::{Boundary, ContextReader, Depth, Folders, warning};
+use crate::reader::{Boundary, ContextReader, Depth, Folders, TreeFile, warning};
 use crate::report::{Problem, Report, Severity};
 use crate::trust::TrustStore;
 
@@ -70,14 +71,16 @@ pub struct Agents {
     /// Files that were not read or have invalid fields, and why.
     pub report: Report,
     agents: IndexMap<String, AgentDefinition>,
+    /// Names of agents of the administrator that cannot be read. Others must not take their place.
+    blocked: BTreeSet<String>,
     /// How many files may be read; none for all.
     files: Option<usize>,
     unread: usize,
 }
 
 impl Agents {
-    /// Reads all definitions. The first of a name applies: `arguments` (see [`agents_from_json`]),
-    /// then the files of the project, nearest folder first, then the user's, then the built-in ones.
+    /// Reads all definitions. The first of a name applies: the files of the administrator, `arguments` (see
+    /// [`agents_from_json`]), then the files of the project, nearest folder first, then the user's, then the built-in ones.
     #[must_use]
     pub fn load(
         reader: &ContextReader,
@@ -106,8 +109,13 @@ impl Agents {
         arguments: Vec<AgentDefinition>,
         files: Option<usize>,
     ) -> Self {
-        let mut agents = Self { files, ..Self::of(arguments) };
+        let mut agents = Self { files, ..Self::of([]) };
         // Highest priority first: the first definition of a name applies.
+        for folder in reader.folders.managed("agents") {
+            let source = Source { folder, layer: Layer::Managed, boundary: Boundary::User };
+            agents.add_folder(reader, trust, &source, |agent| agent);
+        }
+        agents.extend(arguments);
         for source in sources(&reader.folders) {
             agents.add_folder(reader, trust, &source, |agent| agent);
         }
@@ -124,7 +132,7 @@ impl Agents {
     /// Returns only these definitions.
     pub fn of(definitions: impl IntoIterator<Item = AgentDefinition>) -> Self {
         let (report, agents) = (Report::default(), IndexMap::new());
-        let mut agents = Self { report, agents, files: None, unread: 0 };
+        let mut agents = Self { report, agents, blocked: BTreeSet::new(), files: None, unread: 0 };
         agents.extend(definitions);
         agents
     }
@@ -202,6 +210,9 @@ impl Agents {
     /// the user or a built-in one keeps its restrictions until the file is trusted.
     fn extend(&mut self, agents: impl IntoIterator<Item = AgentDefinition>) {
         for agent in agents {
+            if self.blocked.contains(&agent.name) {
+                continue;
+            }
             match self.agents.entry(agent.name.clone()) {
                 Entry::Vacant(entry) => {
                     entry.insert(agent);
@@ -209,6 +220,12 @@ impl Agents {
                 Entry::Occupied(mut entry) => entry.get_mut().keep_restrictions(&agent),
             }
         }
+    }
+
+    /// Keeps other files from defining the agent that a file of the administrator is named after.
+    fn block(&mut self, layer: Layer, file: &TreeFile) {
+        let name = file.names.last().filter(|_| layer == Layer::Managed);
+        self.blocked.extend(name.cloned());
     }
 
     /// Adds the definitions of a folder and of the folders in it.
@@ -235,8 +252,10 @@ impl Agents {
                 return;
             }
             match read_file(reader, trust, source, &file.path, &mut self.report.problems) {
-                Ok(agent) => self.extend(agent.map(&change)),
+                Ok(Some(agent)) => self.extend([change(agent)]),
+                Ok(None) => self.block(*layer, &file),
                 Err(reason) => {
+                    self.block(*layer, &file);
                     let message = format!("not read: {reason}");
                     self.report.problems.push(warning(*layer, &file.path, message));
                 }

@@ -12,7 +12,8 @@ use std::str::Chars;
 pub fn clean(text: &str) -> Cow<'_, str> {
     // Fast path: most files are plain ASCII and need no change.
     let plain = |byte: u8| matches!(byte, b'\n' | b'\t' | b' '..=b'~');
-    if text.bytes().all(plain) || !text.chars().any(|letter| letter == '\r' || is_hidden(letter)) {
+    let changes = |letter| letter == '\r' || is_hidden(letter) || is_modifier(letter);
+    if text.bytes().all(plain) || !text.chars().any(changes) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
@@ -26,10 +27,33 @@ pub fn clean(text: &str) -> Cow<'_, str> {
             '\u{1b}' => skip_escape(&mut rest),
             '\u{9b}' => skip_control_sequence(&mut rest),
             hidden if is_hidden(hidden) => {}
+            modifier if is_modifier(modifier) && !modifies(modifier, out.chars().next_back()) => {}
             visible => out.push(visible),
         }
     }
     Cow::Owned(out)
+}
+
+/// Returns whether a character changes the one before it, as in emoji and in some scripts, and is not
+/// shown itself.
+fn is_modifier(letter: char) -> bool {
+    matches!(letter, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
+}
+
+/// Returns whether a modifier can change the character before it. Others, such as several in a row, are
+/// not shown: a series of them can be a text that only a model reads.
+fn modifies(modifier: char, before: Option<char>) -> bool {
+    let Some(before) = before else { return false };
+    match modifier {
+        // In emoji a joiner follows the selector of a variation.
+        '\u{200c}' | '\u{200d}' => {
+            !before.is_ascii()
+                && !matches!(before, '\u{200c}' | '\u{200d}')
+                && !before.is_whitespace()
+        }
+        '\u{fe0f}' if before.is_ascii() => before.is_ascii_digit() || matches!(before, '#' | '*'),
+        _ => !before.is_ascii() && !before.is_whitespace() && !is_modifier(before),
+    }
 }
 
 /// Returns the text cleaned and on one line.
@@ -78,6 +102,11 @@ pub(crate) fn is_hidden(letter: char) -> bool {
         '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => true,
         // The last range has the tags, with which a text can be hidden that only a model reads.
         '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}' => true,
+        // Letters without a shape, and marks of notations that no file for people has.
+        '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{ffa0}' => {
+            true
+        }
+        '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' => true,
         _ => false,
     }
 }

@@ -9,13 +9,14 @@ use rustix::fs::OFlags;
 
 use crate::json::Document;
 use crate::layer::{Layer, LayerScope, Origin};
+use crate::managed::{self, ManagedFiles, ManagedServersFile};
 use crate::places::{Places, SettingsArgument};
 use crate::report::{Problem, Severity};
 use crate::validate::{self, Checked};
 
 /// The size limit of a settings file, in bytes.
 // Far more than people write; a checkout could contain a file that fills the memory.
-pub const MAX_FILE_BYTES: u64 = 1024 * 1024;
+pub const MAX_FILE_BYTES: u64 = 2 * 1024 * 1024;
 
 /// Holds the content of all layers, read once: the bytes that are shown to the user for trust,
 /// hashed and loaded are the same.
@@ -27,6 +28,8 @@ pub struct Files {
     pub(crate) sources: Vec<Source>,
     /// The project's `.mcp.json`. It needs trust, because it names programs to run.
     pub(crate) servers: Option<Vec<u8>>,
+    /// The administrator's files with MCP servers, lowest first.
+    pub(crate) managed_servers: Vec<ManagedServersFile>,
 }
 
 /// The content of one layer.
@@ -71,10 +74,15 @@ impl Files {
             let text = serde_json::Value::Object(places.flags.clone()).to_string();
             sources.push(from_text(Layer::Flags, None, text));
         }
-        for file in places.managed_files() {
-            sources.extend(from_file(Layer::Managed, &file, Missing::Allowed));
+        let managed = ManagedFiles::all(places);
+        for file in &managed.settings {
+            sources.extend(from_file(Layer::Managed, file, Missing::Allowed));
         }
-        sources.extend(places.managed.iter().filter_map(|folder| unread_servers(folder)));
+        for (path, reason) in &managed.unreadable {
+            let origin = Origin { layer: Layer::Managed, file: Some(path.clone()), line: None };
+            let message = format!("cannot read this part of the managed settings: {reason}");
+            sources.push(unknown(origin, message));
+        }
         Self {
             folder: places.cwd.canonicalize().ok(),
             checkout: places.checkout(),
@@ -83,6 +91,7 @@ impl Files {
                 .reads(Layer::ProjectRobota)
                 .then(|| read_servers(&places.cwd.join(".mcp.json")))
                 .flatten(),
+            managed_servers: managed::server_files(places),
         }
     }
 
@@ -158,22 +167,14 @@ fn from_text(layer: Layer, file: Option<&Path>, text: String) -> Source {
     }
 }
 
-/// Returns a warning if a folder of the administrator has a file with MCP servers, which is not read.
-fn unread_servers(folder: &Path) -> Option<Source> {
-    let file = folder.join("managed-mcp.json");
-    file.symlink_metadata().ok()?;
-    let origin = Origin { layer: Layer::Managed, file: Some(file), line: None };
-    let message = "this version does not read this file: its servers are not started, and others are \
-                   not forbidden; use `allowedMcpServers` and `deniedMcpServers` of the managed settings";
-    let (severity, message) = (Severity::Warning, message.to_owned());
-    let problems = vec![Problem { severity, origin, key: None, message }];
-    Some(Source { layer: Layer::Managed, checked: Checked { problems, ..Checked::default() } })
-}
-
 /// Returns the content of an unreadable file: it grants nothing, and its restrictions are unknown.
 fn unreadable(layer: Layer, file: Option<&Path>, line: Option<usize>, reason: &str) -> Source {
     let origin = Origin { layer, file: file.map(Path::to_path_buf), line };
-    let message = format!("cannot read these settings: {reason}");
+    unknown(origin, format!("cannot read these settings: {reason}"))
+}
+
+fn unknown(origin: Origin, message: String) -> Source {
+    let layer = origin.layer;
     let problem = Problem { severity: Severity::Error, origin, key: None, message };
     Source {
         layer,

@@ -69,7 +69,13 @@ fn load(file: Option<(Layer, &[u8])>, trust: Trust) -> Settings {
     let path = Path::new("/w/settings.json");
     let sources =
         file.into_iter().map(|(layer, bytes)| from_bytes(layer, path, bytes.to_vec())).collect();
-    let files = Files { folder: None, checkout: std::path::PathBuf::new(), sources, servers: None };
+    let files = Files {
+        folder: None,
+        checkout: std::path::PathBuf::new(),
+        sources,
+        servers: None,
+        managed_servers: Vec::new(),
+    };
     let check = |_, rule: &str| {
         if rule.is_empty() { Err("the rule is empty".to_owned()) } else { Ok(()) }
     };

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::model::{
     AgentPermissionSetting, Amount, BuiltInStatusLine, CommandLine, CompactThreshold, Disable,
-    NotificationChannel, OneOrMany, OpenApiService,
+    NotificationChannel, OneOrMany, OpenApiService, SandboxCredentials,
 };
 use crate::path::KeyPath;
 
@@ -290,7 +290,7 @@ keys! {
     "maxRepeatedFailures" Highest, Grants, Supported, (u32);
     "model" Highest, Grants, Supported, (String);
     "fallbackModel" Highest, Grants, Supported, (OneOrMany);
-    "availableModels" Union, Grants, NoEffect, texts;
+    "availableModels" Union, Grants, Supported, texts;
     "effortLevel" Highest, Grants, Supported, (String);
     "alwaysThinkingEnabled" Highest, Grants, Supported, (bool);
 
@@ -304,7 +304,7 @@ keys! {
     "sandbox.filesystem.denyWrite" Union, Tightens, Supported, texts;
     "sandbox.filesystem.allowRead" Union, UserOnly, Supported, texts;
     "sandbox.filesystem.denyRead" Union, Tightens, Supported, texts;
-    "sandbox.credentials" Highest, UserOnly, Supported, (Object);
+    "sandbox.credentials" Highest, UserOnly, Supported, (SandboxCredentials);
     "sandbox.network.allowedDomains" Union, UserOnly, Partial, texts;
     "sandbox.network.deniedDomains" Union, Tightens, Partial, texts;
 
@@ -319,6 +319,7 @@ keys! {
     "enabledPlugins.*" Highest, Grants, Supported, (bool);
     "pluginConfigs.*" Highest, UserOnly, Supported, (Object);
     "extraKnownMarketplaces.*" Highest, Grants, Supported, (Object);
+    "additionalMarketplaces.*" Highest, Grants, Supported, (Object);
     "skillOverrides.*" Highest, Grants, Supported, (String);
     "disableSkillShellExecution" Sticky(True), TightensWhen(True), Supported, (bool);
 
@@ -404,7 +405,9 @@ pub(crate) fn may_forbid(path: &[String]) -> bool {
             | CheckoutRule::Mode => true,
             // The files of the administrator are strict, like those that can forbid.
             CheckoutRule::ManagedOnly => true,
-            CheckoutRule::Grants | CheckoutRule::UserOnly => false,
+            // What commands cannot read; a checkout cannot replace the list of the user.
+            CheckoutRule::UserOnly => rule.path == "sandbox.credentials",
+            CheckoutRule::Grants => false,
         };
         let mut steps = rule.path.split('.');
         forbids

@@ -49,6 +49,7 @@
 //! a file of a checkout may do is decided by [`TrustStore`].
 
 pub mod agents;
+mod available_models;
 mod clean;
 mod error;
 mod files;
@@ -59,6 +60,7 @@ pub mod instructions;
 mod json;
 pub mod keys;
 mod layer;
+mod managed;
 mod mcp;
 pub mod mentions;
 mod merge;
@@ -82,14 +84,15 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use available_models::{AvailableModels, ModelNotAvailable};
 pub use clean::{clean, shown, visible};
 pub use error::ConfigError;
 pub use files::{Files, MAX_FILE_BYTES};
 pub use layer::{Layer, LayerScope, Origin};
 pub use mcp::{
-    McpAccess, McpEntry, McpListing, McpScope, McpServerMatch, McpWriteError, ProjectServers,
-    Reached, RemovedServer, add_server, check_mcp_argument, mcp_servers, remove_server,
-    written_servers,
+    ManagedServers, McpAccess, McpEntry, McpListing, McpScope, McpServerMatch, McpWriteError,
+    ProjectServers, Reached, RemovedServer, add_server, check_mcp_argument, mcp_servers,
+    remove_server, written_servers,
 };
 pub use model::SettingsFile;
 pub use path::KeyPath;

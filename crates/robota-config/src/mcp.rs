@@ -6,6 +6,7 @@
 //! `mcpServers` for all folders, `projects.<folder>.mcpServers` for one.
 
 mod access;
+mod managed;
 mod write;
 mod written;
 
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 pub use access::{McpAccess, McpServerMatch, Reached};
+pub use managed::ManagedServers;
 pub use write::{McpWriteError, RemovedServer, add_server, remove_server};
 pub use written::written_servers;
 
@@ -34,6 +36,8 @@ pub(crate) type Servers = IndexMap<String, Map<String, Value>>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum McpScope {
+    /// By the administrator, in `managed-mcp.json`. Then no other servers are used.
+    Managed,
     /// By an argument of this run (`--mcp-config`).
     Dynamic,
     /// By the user, for this folder only.
@@ -53,6 +57,7 @@ impl McpScope {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::Managed => "managed",
             Self::Dynamic => "dynamic",
             Self::Local => "local",
             Self::Settings => "settings",
@@ -96,6 +101,10 @@ pub struct McpListing {
     pub problems: Vec<String>,
     /// The names of servers of the checkout that wait for trust.
     pub waiting: Vec<String>,
+    /// The administrator's file, if it is the only source of servers.
+    pub managed: Option<PathBuf>,
+    /// The names of servers that are not used because the administrator allows no others.
+    pub excluded: Vec<String>,
 }
 
 /// The servers of one of the user's files: for all folders, and for the working folder.
@@ -157,9 +166,23 @@ impl Places {
     }
 }
 
-/// Returns the configured servers. `arguments` are files or JSON; with `strict` nothing else is used.
+/// Returns the configured servers. `arguments` are files or JSON; with `strict` nothing else is used. If
+/// the administrator configures servers, there are no others.
 #[must_use]
 pub fn mcp_servers(
+    places: &Places,
+    settings: &Settings,
+    arguments: &[String],
+    strict: bool,
+) -> McpListing {
+    let listing = unmanaged_servers(places, settings, arguments, strict);
+    match &settings.managed_servers {
+        Some(managed) => managed.replace(listing),
+        None => listing,
+    }
+}
+
+fn unmanaged_servers(
     places: &Places,
     settings: &Settings,
     arguments: &[String],
@@ -209,10 +232,14 @@ impl McpListing {
         }
     }
 
-    /// Adds the servers of plugins that the user enabled.
+    /// Adds the servers of plugins that the user enabled, unless the administrator allows no others.
     pub fn add_plugins<'a>(&mut self, plugins: impl IntoIterator<Item = &'a InstalledPlugin>) {
         for plugin in plugins {
             let (servers, mut problems) = plugin.mcp_servers();
+            if self.managed.is_some() {
+                self.excluded.extend(servers.into_keys());
+                continue;
+            }
             if !servers.is_empty() {
                 let created = plugin.create_data();
                 problems.extend(created.err().map(|it| format!("its data folder: {it}")));

@@ -20,7 +20,9 @@ pub use provider::{DEFAULT_TIMEOUT, LegacyProvider, ProviderProfile};
 pub use robota_core::hook::{
     CommandHook, HookCommon, HookDefinition, HookGroup, HttpHook, PromptHook, UnusableHook,
 };
-pub use sandbox::{SandboxFilesystem, SandboxNetwork, SandboxSettings};
+pub use sandbox::{
+    HiddenSecret, SandboxCredentials, SandboxFilesystem, SandboxNetwork, SandboxSettings,
+};
 
 /// One settings file, or all of them merged.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -87,7 +89,7 @@ pub struct SettingsFile {
     /// Models to use while the first is overloaded; the first of them is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback_model: Option<OneOrMany>,
-    /// The models that may be selected. No effect yet: every model may be.
+    /// The models that may be used: short names or ids. A managed list replaces all others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub available_models: Option<Vec<String>>,
     /// The reasoning effort of the model.
@@ -154,6 +156,9 @@ pub struct SettingsFile {
     /// Marketplaces that `robota plugin marketplace add NAME` knows, by name.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub extra_known_marketplaces: IndexMap<String, Map<String, Value>>,
+    /// Another name of `extraKnownMarketplaces`.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub additional_marketplaces: IndexMap<String, Map<String, Value>>,
     /// MCP servers, by the name that is part of the names of their tools.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub mcp_servers: IndexMap<String, Map<String, Value>>,

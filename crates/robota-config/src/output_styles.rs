@@ -53,17 +53,22 @@ pub struct OutputStyles {
     /// Files that were not read, and why.
     pub report: Report,
     styles: IndexMap<String, OutputStyle>,
+    /// Names of styles of the administrator that cannot be read. Others must not take their place.
+    blocked: Vec<String>,
     /// The names of styles that their plugins turn on.
     forced: Vec<String>,
 }
 
 impl OutputStyles {
-    /// Reads all styles. The first of a name applies: `.robota` and `.claude` of the working folder
+    /// Reads all styles. The first of a name applies: those of the administrator, then `.robota` and `.claude` of the working folder
     /// and the folders above it up to the checkout, then those of the user.
     #[must_use]
     pub fn load(reader: &ContextReader) -> Self {
         let mut styles = Self::default();
         let folders = &reader.folders;
+        for path in folders.managed("output-styles") {
+            styles.add_folder(reader, &path, Layer::Managed, &Boundary::User);
+        }
         for folder in folders.checkout() {
             for (name, layer) in
                 [(".robota", Layer::ProjectRobota), (".claude", Layer::ProjectClaude)]
@@ -136,11 +141,13 @@ impl OutputStyles {
         let problems = &mut self.report.problems;
         let files = reader.markdown(folder, boundary, Depth::Folder, layer, problems);
         for file in files.into_iter().take(MAX_FILES) {
+            let stem = file.names.last().cloned().unwrap_or_default();
             let text = match reader.read(&file.path, boundary, MAX_FILE_BYTES) {
                 Ok(Some(text)) if text.cut => {
                     let message =
                         format!("not read: it has {} bytes, at most {MAX_FILE_BYTES}", text.size);
                     problems.push(warning(layer, &file.path, message));
+                    self.blocked.extend((layer == Layer::Managed).then_some(stem));
                     continue;
                 }
                 Ok(Some(text)) if text.text.trim().is_empty() => continue,
@@ -148,13 +155,13 @@ impl OutputStyles {
                 Ok(None) => continue,
                 Err(reason) => {
                     problems.push(warning(layer, &file.path, format!("not read: {reason}")));
+                    self.blocked.extend((layer == Layer::Managed).then_some(stem));
                     continue;
                 }
             };
             let Markdown { header, body, notes } = Markdown::parse(&text);
             let mut fields = Fields::new(&header, layer, Some(&file.path));
             fields.note(&notes);
-            let stem = file.names.last().cloned().unwrap_or_default();
             let style = OutputStyle {
                 name: fields.text("name").unwrap_or(stem),
                 description: fields.text("description"),
@@ -165,7 +172,9 @@ impl OutputStyles {
             };
             problems.append(&mut fields.problems);
             // The first of a name wins; folders come in the order of priority.
-            self.styles.entry(style.name.clone()).or_insert(style);
+            if !self.blocked.contains(&style.name) {
+                self.styles.entry(style.name.clone()).or_insert(style);
+            }
         }
     }
 }

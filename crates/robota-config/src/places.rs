@@ -10,6 +10,13 @@ use serde_json::{Map, Value};
 use crate::layer::Layer;
 use crate::reader::{LinkedWorktree, checkout_root};
 
+/// The folder of the administrator that Claude Code reads, too.
+const MANAGED: &str = if cfg!(target_os = "macos") {
+    "/Library/Application Support/ClaudeCode"
+} else {
+    "/etc/claude-code"
+};
+
 /// The folders and arguments that settings are read from.
 #[derive(Debug, Clone, Default)]
 pub struct Places {
@@ -23,8 +30,9 @@ pub struct Places {
     pub settings: Option<SettingsArgument>,
     /// The settings files to read (`--setting-sources`); `None` reads all.
     pub sources: Option<Vec<SettingSource>>,
-    /// The folders with what the administrator of the machine decided, lowest first: the file
-    /// `managed-settings.json` and those in `managed-settings.d`.
+    /// The folders with what the administrator of the machine decided, lowest first:
+    /// `managed-settings.json`, `managed-settings.d`, `managed-mcp.json`, `CLAUDE.md`, and in `.claude`
+    /// agents, skills and output styles.
     pub managed: Vec<PathBuf>,
     /// The settings that other arguments make, such as `--permission-mode`.
     pub flags: Map<String, Value>,
@@ -109,7 +117,7 @@ impl Places {
             settings: None,
             sources: None,
             // Fixed paths that only an administrator can write, not those of the environment.
-            managed: ["/etc/claude-code", "/etc/robota"].map(PathBuf::from).to_vec(),
+            managed: [MANAGED, "/etc/robota"].map(PathBuf::from).to_vec(),
             flags: Map::new(),
         })
     }
@@ -133,23 +141,6 @@ impl Places {
             },
             Layer::BuiltIn | Layer::Flags | Layer::Managed => None,
         }
-    }
-
-    /// Returns the files of the administrator, lowest first.
-    pub(crate) fn managed_files(&self) -> Vec<PathBuf> {
-        let mut files = Vec::new();
-        for folder in &self.managed {
-            files.push(folder.join("managed-settings.json"));
-            let more = folder.join("managed-settings.d").read_dir().into_iter().flatten().flatten();
-            let is_settings = |path: &PathBuf| {
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
-                name.ends_with(".json") && !name.starts_with('.')
-            };
-            let mut more: Vec<_> = more.map(|entry| entry.path()).filter(is_settings).collect();
-            more.sort();
-            files.append(&mut more);
-        }
-        files
     }
 
     /// Returns whether the layer is read: `--setting-sources` leaves out others.

@@ -129,7 +129,10 @@ pub fn current_branch(reader: &ContextReader) -> Option<String> {
         // Outside of the checkout; `LinkedWorktree` has checked that git made this link.
         reader.read(&LinkedWorktree::at(root)?.state.join("HEAD"), &Boundary::User, MAX_HEAD_BYTES)
     };
-    Some(head.ok()??.text.strip_prefix("ref: refs/heads/")?.trim().to_owned())
+    let head = head.ok()??;
+    // Only its line: git ignores the rest, which can be any text.
+    let branch = head.text.lines().next()?.strip_prefix("ref: refs/heads/")?.trim().to_owned();
+    Some(branch)
 }
 
 /// Returns whether a folder is in a worktree that `git worktree add` made.

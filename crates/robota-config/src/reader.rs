@@ -20,7 +20,7 @@ use sha2::{Digest as _, Sha256};
 
 use direct::{Access, Direct};
 pub(crate) use folders::{Boundary, Folders, checkout_root};
-pub(crate) use tree::{Depth, EntryKind};
+pub(crate) use tree::{Depth, EntryKind, TreeFile};
 pub(crate) use worktree::LinkedWorktree;
 
 use crate::clean::clean;
@@ -195,7 +195,7 @@ impl ContextReader {
             Direct::Unknown => {}
         }
         self.counts.resolved.fetch_add(1, Ordering::Relaxed);
-        // Without following the link, to tell a broken one from nothing at all.
+        // Without following the link: a broken link must differ from a missing file.
         let found = match path.symlink_metadata() {
             Err(error) if is_absent(&error) => return Ok(None),
             Err(error) => return Err(error.to_string()),

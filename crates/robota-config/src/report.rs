@@ -149,7 +149,7 @@ fn redact_inside(value: &Value) -> Value {
         Value::Array(items) => Value::Array(items.iter().map(redact_inside).collect()),
         Value::Object(fields) => fields
             .iter()
-            // The names of fields are shown: they tell what the value is, and are no secret.
+            // The names of fields are shown: they say what the value is, and are no secret.
             .map(|(name, value)| {
                 let shown = if is_secret_name(name) { hide(value) } else { redact_inside(value) };
                 (name.clone(), shown)

@@ -11,10 +11,11 @@ use serde_json::Value;
 
 pub use explain::SettingExplanation;
 
+use crate::available_models::AvailableModels;
 use crate::files::Files;
 use crate::keys::{CheckoutRule, KeySupport};
 use crate::layer::{Layer, LayerScope, Origin};
-use crate::mcp::ProjectServers;
+use crate::mcp::{ManagedServers, ProjectServers};
 use crate::merge::{Merged, Table};
 use crate::model::{HookDefinition, HookGroup, SettingsFile};
 use crate::path::KeyPath;
@@ -109,6 +110,10 @@ pub struct Settings {
     pub managed_hooks_only: bool,
     /// The MCP servers of the project's `.mcp.json`.
     pub project_servers: ProjectServers,
+    /// The models that may be used.
+    pub available_models: AvailableModels,
+    /// The MCP servers of the administrator, who then allows no others.
+    pub managed_servers: Option<ManagedServers>,
     /// The files of the project that these settings run. Agents may not change them without approval.
     pub named_files: NamedFiles,
     /// Problems and ignored values.
@@ -169,6 +174,10 @@ impl Settings {
             additional_directories: texts(&table, &key(&["permissions", DIRECTORIES])),
             unreadable,
         };
+        // Present and empty allows none; absent allows all.
+        let models = key(&[MODELS]);
+        let listed = table.0.contains_key(&models).then(|| texts(&table, &models));
+        let available_models = AvailableModels::new(listed);
         let hooks = hooks(&table);
         let mut values = values(&table, &mut report);
         if managed.keeps_hooks() && values.disable_all_hooks == Some(true) {
@@ -187,6 +196,8 @@ impl Settings {
             trust,
             managed_hooks_only: managed.hooks_only(),
             project_servers,
+            available_models,
+            managed_servers: ManagedServers::read(&files.managed_servers),
             named_files,
             report,
             table,
@@ -205,6 +216,7 @@ impl Settings {
 }
 
 const BYPASS: &str = "disableBypassPermissionsMode";
+pub(super) const MODELS: &str = "availableModels";
 const DIRECTORIES: &str = "additionalDirectories";
 
 fn key(names: &[&str]) -> KeyPath {
@@ -312,6 +324,15 @@ fn check_rules(mut entry: Entry, check: RuleCheck<'_>, report: &mut Report) -> E
     };
     if let Content::Items(items) = &mut entry.content {
         let path = entry.path.clone();
+        for (value, origin) in items.iter() {
+            let name = value.as_str().and_then(no_tool);
+            report.problems.extend(name.map(|name| Problem {
+                severity: Severity::Warning,
+                origin: origin.clone(),
+                key: Some(path.clone()),
+                message: format!("the rule {value} matches nothing: no tool has the name `{name}`"),
+            }));
+        }
         items.retain(|(value, origin)| {
             let Err(reason) = check(list, value.as_str().unwrap_or_default()) else { return true };
             report.problems.push(Problem {
@@ -332,6 +353,15 @@ fn check_rules(mut entry: Entry, check: RuleCheck<'_>, report: &mut Report) -> E
         });
     }
     entry
+}
+
+/// Returns the name in a rule that no tool can have, such as `Edit:*`: names have letters, digits, `-`,
+/// `_` and, in rules, `*`.
+fn no_tool(rule: &str) -> Option<String> {
+    let name = rule.split('(').next().unwrap_or_default().trim();
+    let possible =
+        |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.' | '*');
+    (!name.is_empty() && !name.chars().all(possible)).then(|| crate::clean::one_line(name))
 }
 
 /// Removes all grants and makes every call ask, because the restrictions are unknown.

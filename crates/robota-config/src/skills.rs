@@ -166,7 +166,7 @@ impl Skills {
         self
     }
 
-    /// Returns the number of names that were found. Some may turn out to have no file.
+    /// Returns the number of names that were found. Some may have no file.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -283,11 +283,15 @@ impl Skills {
     fn loaded<'a>(&self, name: &str, entry: &'a SkillEntry) -> &'a Loaded {
         entry.loaded.get_or_init(|| {
             let mut problems = Vec::new();
-            let skill = entry
-                // The next candidate counts if the first has no file or is empty.
-                .candidates
-                .iter()
-                .find_map(|candidate| Skill::read(&self.reader, name, candidate, &mut problems));
+            let mut skill = None;
+            // The next candidate counts if the first has no file or is empty.
+            for candidate in &entry.candidates {
+                skill = Skill::read(&self.reader, name, candidate, &mut problems);
+                // A skill of the administrator that cannot be read is not replaced by another.
+                if skill.is_some() || candidate.is_of_administrator() {
+                    break;
+                }
+            }
             let paths = skill.as_ref().map(|skill| &skill.paths).filter(|paths| !paths.is_empty());
             let paths = paths.map(|paths| Globs::new(paths).0);
             Loaded { skill: skill.map(Arc::new), paths, problems }

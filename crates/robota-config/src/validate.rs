@@ -290,6 +290,7 @@ impl Walk<'_> {
     }
 
     fn mismatch(&mut self, path: &KeyPath, node: &Node, mismatch: &Mismatch) {
+        self.mark_restrictions(path);
         let mut at = node;
         let mut path = path.clone();
         for step in &mismatch.path {
@@ -304,11 +305,12 @@ impl Walk<'_> {
         }
         // The text of serde may include the value, which may be a secret.
         let message = match &at.kind {
-            // An empty text is in every message.
-            Kind::String(text) if !text.is_empty() => mismatch.message.replace(text.as_str(), "…"),
+            // One or two characters are in many words of the message, and are no secret.
+            Kind::String(text) if text.chars().count() > 2 => {
+                mismatch.message.replace(text.as_str(), "…")
+            }
             _ => mismatch.message.clone(),
         };
-        self.mark_restrictions(&path);
         self.problem(Severity::Error, at.span.start, &path, message);
     }
 

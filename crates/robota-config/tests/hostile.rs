@@ -41,7 +41,7 @@ fn an_invalid_file_never_widens_permissions_and_never_fails_the_start() {
         "{\"sandbox\": true}",
         "{\"a\": 1e999}",
         &"[".repeat(200_000),
-        &format!("{{\"a\": \"{}\"}}", "x".repeat(1024 * 1024)),
+        &format!("{{\"a\": \"{}\"}}", "x".repeat(2 * 1024 * 1024)),
     ];
     for text in broken {
         for layer in [Layer::UserClaude, Layer::ProjectRobotaLocal] {

@@ -6,7 +6,7 @@ mod common;
 use std::time::Duration;
 
 use common::{World, allowed, key, problems, texts};
-use robota_config::model::HookDefinition;
+use robota_config::model::{HiddenSecret, HookDefinition};
 use robota_config::{
     ConfigError, IgnoreReason, Layer, ProgramEnvironment, SettingsArgument, Severity, Trust,
 };
@@ -115,7 +115,7 @@ fn an_invalid_hook_is_kept_and_reported() {
     let world = World::with(&[(
         Layer::UserRobota,
         "{\"hooks\": {\"PreToolUse\": [\n\
-         {\"matcher\": \"Bash\", \"hooks\": [\n{\"type\": \"command\"},\n{\"type\": \"mcp_tool\", \"server\": \"s\"}]},\n\
+         {\"matcher\": \"Bash\", \"hooks\": [\n{\"type\": \"command\"},\n{\"type\": \"webhook\", \"server\": \"s\"}]},\n\
          {\"matcher\": 7, \"hooks\": []},\n\"echo\"],\n\"Stop\": {}}}",
     )]);
     let settings = world.load();
@@ -124,7 +124,7 @@ fn an_invalid_hook_is_kept_and_reported() {
         matches!(&groups[0].group.hooks[0], HookDefinition::Unusable(hook) if hook.reason.contains("command"))
     );
     assert!(
-        matches!(&groups[0].group.hooks[1], HookDefinition::Unusable(hook) if hook.kind.as_deref() == Some("mcp_tool"))
+        matches!(&groups[0].group.hooks[1], HookDefinition::Unusable(hook) if hook.kind.as_deref() == Some("webhook"))
     );
     assert_eq!(
         groups[1].group.matcher, None,
@@ -348,6 +348,33 @@ fn sandbox_and_other_keys_have_types() {
     assert_eq!(settings.permissions.mode, Mode::AcceptEdits);
 }
 
+#[test]
+fn credentials_of_the_sandbox_are_texts_or_objects_and_an_invalid_one_is_a_restriction() {
+    let world = World::with(&[(
+        Layer::UserClaude,
+        r#"{"sandbox": {"credentials": {
+            "files": ["~/.key", {"path": "~/.aws", "mode": "deny"}],
+            "envVars": [{"name": "DEPLOY", "mode": "mask", "injectHosts": ["a.b"]}, "OTHER"]}}}"#,
+    )]);
+    let settings = world.load();
+    assert!(settings.report.problems.is_empty(), "{:?}", settings.report);
+    let credentials = settings.values.sandbox.unwrap().credentials.unwrap();
+    let names = |list: &[HiddenSecret]| {
+        list.iter().map(|secret| (secret.name().to_owned(), secret.is_masked())).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&credentials.files), [("~/.key".into(), false), ("~/.aws".into(), false)]);
+    assert_eq!(names(&credentials.env_vars), [("DEPLOY".into(), true), ("OTHER".into(), false)]);
+
+    for invalid in [r#""files": "~/.key""#, r#""envVars": [{"mode": "deny"}]"#, r#""envVars": [1]"#]
+    {
+        let text = format!(r#"{{"sandbox": {{"credentials": {{{invalid}}}}}}}"#);
+        let world = World::with(&[(Layer::UserRobota, text.as_str())]);
+        let settings = world.load();
+        assert_eq!(settings.report.problems.len(), 1, "{:?}", settings.report);
+        assert_eq!(settings.permissions.unreadable.len(), 1, "{invalid}");
+    }
+}
+
 /// A key that this version accepts and does not use is reported once, however many values it has,
 /// and only where it would apply.
 #[test]
@@ -514,6 +541,7 @@ fn managed_settings_are_the_highest_layer() {
             ("managed-settings.d/a.json", r#"{"model": "second"}"#),
             ("managed-settings.d/.c.json", r#"{"model": "hidden"}"#),
             ("managed-settings.d/notes.txt", "no settings"),
+            // Read with the servers.
             ("managed-mcp.json", "{}"),
         ],
     );
@@ -525,11 +553,7 @@ fn managed_settings_are_the_highest_layer() {
     assert_eq!(settings.values.language.as_deref(), Some("de"));
     let origin = settings.permissions.deny[1].origin.to_string();
     assert!(origin.contains("managed-settings.json:1"), "{origin}");
-    let reported = problems(&settings).join("\n");
-    assert!(
-        reported.contains("managed-mcp.json") && reported.contains("does not read"),
-        "{reported}"
-    );
+    assert!(problems(&settings).is_empty(), "{:?}", problems(&settings));
     // One that cannot be read allows nothing.
     let places = managed(&world, &[("managed-settings.d/b.json", "{")]);
     let settings = load_in(&places);
@@ -597,4 +621,18 @@ fn members_without_effect_are_reported() {
     assert_eq!(reported.len(), 2, "{reported:?}");
     assert!(reported[0].contains("`worktree.baseRef`: it has no effect; only carryChanges"));
     assert!(reported[1].contains("`memory.index`"), "{reported:?}");
+}
+
+#[test]
+fn a_rule_whose_name_no_tool_can_have_is_reported_and_changes_nothing() {
+    let world = World::with(&[(
+        Layer::UserClaude,
+        r#"{"permissions": {"deny": ["Edit:*", "mcp__a-b__c.d", "Bash(npm run x:*)"], "allow": ["server:tool"]}}"#,
+    )]);
+    let settings = world.load();
+    let reported = problems(&settings);
+    assert_eq!(reported.len(), 2, "{reported:?}");
+    assert!(reported[0].contains("no tool has the name `Edit:*`"), "{reported:?}");
+    assert!(reported[1].contains("no tool has the name `server:tool`"), "{reported:?}");
+    assert!(settings.permissions.unreadable.is_empty());
 }

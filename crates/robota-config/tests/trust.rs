@@ -253,7 +253,8 @@ fn a_checkout_only_restricts_the_sandbox_further() {
             assert_eq!(sandbox.auto_allow_bash_if_sandboxed, Some(false));
             assert_eq!(sandbox.allow_unsandboxed_commands, Some(false));
             assert!(sandbox.excluded_commands.is_empty() && sandbox.network.is_none());
-            assert_eq!(serde_json::Value::from(sandbox.credentials), json!({"files": ["~/.key"]}));
+            let credentials = serde_json::to_value(sandbox.credentials).unwrap();
+            assert_eq!(credentials, json!({"files": ["~/.key"]}));
             let files = sandbox.filesystem.unwrap();
             assert!(files.allow_write.is_empty() && files.allow_read.is_empty());
             assert_eq!(files.deny_read.len(), 2, "{:?}", files.deny_read);

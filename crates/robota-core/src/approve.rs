@@ -26,7 +26,7 @@ pub struct Question {
     pub call: ToolUse,
     /// The class of the call, as the gate judged it.
     pub class: Class,
-    /// Why the call needs approval.
+    /// Why the call needs approval, as the gate or a hook explains it.
     pub reason: String,
     /// The rules that the answer "always" would save; empty if that answer is not possible.
     pub rules: Vec<String>,
@@ -70,14 +70,14 @@ pub enum Scope {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Answer {
-    /// The call may run.
+    /// The call may run once.
     Allow {
         /// A remark of the user, recorded as the reason.
         note: Option<String>,
     },
     /// The call, and calls that match the rules, may run.
     Remember {
-        /// How far the approval reaches.
+        /// How far the approval reaches: this session, or later ones too.
         scope: Scope,
         /// The rules to remember, in the syntax of permission rules.
         rules: Vec<String>,
@@ -95,14 +95,14 @@ pub enum Answer {
     /// makes the changes and answers the question with what they come to; without one, only the call is
     /// allowed.
     Update {
-        /// The changes, in their order.
+        /// The changes, which apply in this order.
         updates: Vec<PermissionUpdate>,
         /// The arguments that replace the model's, if they do.
         input: Option<Value>,
         /// A remark of the user, recorded as the reason.
         note: Option<String>,
     },
-    /// The call is denied.
+    /// The call is denied, by a user or by what decides in their place.
     Deny {
         /// A remark of the user, recorded as the reason.
         note: Option<String>,
@@ -115,7 +115,7 @@ pub enum Answer {
     },
     /// No one was asked, or no one answered: the call is denied, and not by a user.
     Unanswered {
-        /// Why there is no answer.
+        /// Why no one answered; the result of the call says it to the model.
         reason: String,
     },
     /// A hook answered in place of the user (PermissionRequest).

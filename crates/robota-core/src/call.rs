@@ -1,16 +1,19 @@
 //! The context that a session passes to the tools, providers and compactors that it calls.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use indexmap::IndexMap;
 use tokio_util::sync::CancellationToken;
 
 use crate::blob::{Blobs, NoBlobs};
 use crate::error::ErrorData;
 use crate::event::ModelAsked;
+use crate::hook::{Hooks, NoHooks};
 use crate::ids::{SessionId, TurnId};
 use crate::provider::PayloadSink;
 use crate::redact::Redactor;
+use crate::usage::Usage;
 
 /// The session and turn of a call, and what it may use of them. Cloning is cheap.
 #[derive(Clone)]
@@ -29,25 +32,71 @@ pub struct CallContext {
     pub payloads: PayloadSink,
     /// Receives failed attempts of a model call that will be retried.
     pub retries: RetryWatch,
-    /// Receives model calls that cost something and whose tokens no result contains.
-    pub asked: AskedWatch,
+    /// Counts the tokens of model calls as they are used.
+    pub meter: UsageMeter,
+    /// The hooks of the session, for events that the call causes, such as the use of another model.
+    pub hooks: Arc<dyn Hooks>,
 }
 
-/// Receives model calls whose tokens no result contains, such as the calls of a summary that failed
-/// in the end. They count for the session.
+/// Counts the tokens of model calls while they run. What they cost is known although a call fails, or is
+/// cancelled together with the future that waits for it. Clones share the count.
+///
+/// ```
+/// use robota_core::call::UsageMeter;
+/// use robota_core::usage::Usage;
+///
+/// let meter = UsageMeter::default();
+/// meter.begin("a-model").set(Usage::new(100, 20));
+/// meter.begin("a-model").set(Usage::new(100, 5));
+/// // The result says that it took the tokens of the first call; those of the second would be lost.
+/// let lost = meter.take_beyond(Usage::new(100, 20));
+/// assert_eq!(lost[0].usage, Some(Usage::new(100, 5)));
+/// ```
 #[derive(Clone, Default)]
-pub struct AskedWatch(Option<Arc<dyn Fn(ModelAsked) + Send + Sync>>);
+pub struct UsageMeter(Arc<Mutex<Vec<(String, Usage)>>>);
 
-impl AskedWatch {
-    /// Creates a watch that passes each call to `sink`.
-    pub fn new(sink: impl Fn(ModelAsked) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(sink)))
+impl UsageMeter {
+    /// Begins to count a call of a model.
+    #[must_use]
+    pub fn begin(&self, model: &str) -> CallMeter {
+        let mut calls = self.lock();
+        calls.push((model.to_owned(), Usage::default()));
+        CallMeter { meter: self.clone(), call: calls.len() - 1 }
     }
 
-    /// Reports a model call.
-    pub fn report(&self, asked: ModelAsked) {
-        if let Some(sink) = &self.0 {
-            sink(asked);
+    /// Returns the tokens beyond those that a result counts itself, by model, and begins again with
+    /// nothing. They are recorded as calls of the session.
+    #[must_use]
+    pub fn take_beyond(&self, mut counted: Usage) -> Vec<ModelAsked> {
+        let mut models: IndexMap<String, Usage> = IndexMap::new();
+        for (model, usage) in std::mem::take(&mut *self.lock()) {
+            *models.entry(model).or_default() += usage;
+        }
+        let beyond = models.into_iter().filter_map(|(model, used)| {
+            let usage = used.less(counted);
+            counted = counted.less(used);
+            (!usage.is_zero()).then_some(ModelAsked { model, usage: Some(usage), error: None })
+        });
+        beyond.collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<(String, Usage)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Counts the tokens of one model call.
+pub struct CallMeter {
+    meter: UsageMeter,
+    call: usize,
+}
+
+impl CallMeter {
+    /// Sets what the call has used so far: services report running totals.
+    pub fn set(&self, usage: Usage) {
+        // Nothing, if the count was taken: the call was given up.
+        if let Some((_, used)) = self.meter.lock().get_mut(self.call) {
+            *used = usage;
         }
     }
 }
@@ -92,7 +141,8 @@ impl CallContext {
             redactor: Redactor::default(),
             payloads: PayloadSink::none(),
             retries: RetryWatch::default(),
-            asked: AskedWatch::default(),
+            meter: UsageMeter::default(),
+            hooks: Arc::new(NoHooks),
         }
     }
 

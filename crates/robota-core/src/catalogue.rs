@@ -49,17 +49,17 @@ pub const DEFAULT_MAX_OUTPUT: u64 = 16_384;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Capability {
-    /// Can call tools (function calling).
+    /// Calls tools that the request describes (function calling).
     Tools,
-    /// Accepts images in messages.
+    /// Accepts images in the messages of a request.
     Images,
-    /// Accepts PDF files in messages.
+    /// Accepts PDF files in the messages of a request.
     Pdf,
-    /// Accepts audio in messages.
+    /// Accepts audio in the messages of a request.
     Audio,
-    /// Accepts video in messages.
+    /// Accepts video in the messages of a request.
     Video,
-    /// Reasons before it answers.
+    /// Reasons before it answers, if the request asks for that.
     Thinking,
     /// Searches the web on the provider's side.
     WebSearch,
@@ -81,7 +81,7 @@ pub enum Lifecycle {
     Active,
     /// Available; the vendor recommends another model.
     Legacy,
-    /// Available; its shutdown is announced.
+    /// Available; the vendor has announced its shutdown.
     Deprecated,
     /// No longer available; lists for users leave it out.
     Retired,
@@ -106,7 +106,7 @@ pub struct ModelInfo {
     pub id: String,
     /// The name that users see, for example in a list of models.
     pub name: String,
-    /// The company that made it.
+    /// The company that made the model, which may differ from the service that runs it.
     pub vendor: String,
     /// Other ids of the model, in addition to the spellings that the lookup accepts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -123,7 +123,7 @@ pub struct ModelInfo {
     /// The prices of long prompts, where they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub long_prompt: Option<LongPrompt>,
-    /// What it can do.
+    /// What the model can do; empty if that is not known.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub capabilities: BTreeSet<Capability>,
     /// Whether its weights are published. A server of one's own may run such a model with smaller
@@ -138,7 +138,7 @@ pub struct ModelInfo {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub verified_at: Option<Date>,
-    /// Where these facts were found.
+    /// The page or the list in which these facts were found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// A remark, such as a price that ends on a date.

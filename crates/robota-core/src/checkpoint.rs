@@ -33,7 +33,7 @@ pub const MAX_CHANGES: usize = 500;
 /// What a file was before a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Before<'a> {
-    /// The file did not exist.
+    /// The file did not exist, so a restore removes it.
     Missing,
     /// The file existed, with this content.
     File {

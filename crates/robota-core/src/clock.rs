@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-/// Returns the time of day.
+/// Gives the time of day to everything that dates events; tests pass a clock of their own.
 pub trait Clock: Send + Sync {
     /// Returns the current time.
     fn now(&self) -> Timestamp;

@@ -18,17 +18,17 @@ use crate::event::{
     AssistantMessage, CompactionFailed, Event, HookFinished, Interrupted, Recovered,
     ToolBatchFinished, ToolFinished, ToolResultAdded, TurnEnd, TurnFinished,
 };
-use crate::hook::{HookAnswer, HookPoint, HookReply, PostToolDecision};
+use crate::hook::{EndedCall, HookAnswer, HookPoint, HookReply, PostToolDecision};
 use crate::ids::{CallId, Ids, MessageId};
 use crate::message::{Block, Cause, Message, MessageState, ResultBlock};
 use crate::state::{CallStage, OpenCall, OpenTurn, State, join_context};
 use crate::tool::{DidRun, ToolOutcome};
-use crate::turn::INTERRUPTED_TOOL;
+use crate::turn::{INTERRUPTED_TOOL, batch_hook_finished};
 
 /// Why and how a turn is closed, and what is known about its calls.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Closing {
-    /// What interrupted the turn.
+    /// What interrupted the turn, such as the user or a crash.
     pub cause: Cause,
     /// How the turn ends; recorded in `turn_finished`.
     pub end: TurnEnd,
@@ -43,6 +43,8 @@ pub struct Closing {
     /// The replies of PostToolUse hooks that were run again. A call that waits for its hook and is
     /// not listed here has its result withheld.
     pub post_hooks: HashMap<CallId, HookReply>,
+    /// The reply of PostToolBatch hooks that were run again; none if they were not.
+    pub batch_hook: Option<HookReply>,
 }
 
 impl Closing {
@@ -57,6 +59,7 @@ impl Closing {
             hints: Vec::new(),
             choices: HashMap::new(),
             post_hooks: HashMap::new(),
+            batch_hook: None,
         }
     }
 }
@@ -110,6 +113,26 @@ pub fn awaiting_post_hook(state: &State, hooked: bool) -> Vec<(OpenCall, ToolOut
             _ => None,
         })
         .collect()
+}
+
+/// Returns the calls of an answer whose PostToolBatch hooks started and did not finish; none if there is
+/// no such answer.
+#[must_use]
+pub fn awaiting_batch_hook(state: &State) -> Option<Vec<EndedCall>> {
+    let turn = state.turn.as_ref().filter(|turn| turn.batch_hook)?;
+    let ended = turn.calls.values().map(|call| match &call.stage {
+        CallStage::Finished(outcome) => {
+            Some(EndedCall { tool_use: call.tool_use.clone(), outcome: (**outcome).clone() })
+        }
+        // The hooks start after the last of these stages.
+        CallStage::Called
+        | CallStage::InPreHook
+        | CallStage::Asked
+        | CallStage::Allowed
+        | CallStage::Started
+        | CallStage::InPostHook(_) => None,
+    });
+    ended.collect()
 }
 
 /// Returns the events that close an open compaction and an open turn; none if nothing is open.
@@ -199,9 +222,16 @@ fn resolve_calls(
     let added = state.view.messages.last().filter(|last| Some(&last.id) == turn.settling.as_ref());
     let added: Vec<_> = added.iter().flat_map(|last| last.tool_results()).collect();
     let mut failed = added.iter().map(|result| u32::from(result.is_error)).sum();
+    let batch = turn.batch_hook.then(|| batch_hook_finished(closing.batch_hook.as_ref()));
+    let batch_context = batch.as_ref().and_then(|event| event.context.clone());
+    events.extend(batch.map(Event::from));
+    let last = turn.calls.keys().last();
     // In the order of the answer: `calls` is an ordered map.
     for (id, call) in &turn.calls {
         let mut context = call.context.clone();
+        if Some(id) == last {
+            join_context(&mut context, batch_context.as_deref());
+        }
         let outcome = match (&call.stage, closing.choices.get(id)) {
             (CallStage::Finished(outcome), _) if !closing.post_hooks.contains_key(id) => {
                 (**outcome).clone()
@@ -234,7 +264,7 @@ fn resolve_calls(
         let mut result = outcome.to_result(&call.tool_use);
         result.content.extend(context.map(ResultBlock::text));
         // All results share one message, as in a turn that ended normally.
-        let message = message.clone();
+        let (message, result) = (message.clone(), result.into());
         results.push(ToolResultAdded { round: turn.round, message, result }.into());
     }
     // Also if only `tool_batch_finished` is missing: the batch has to end before the turn does.
@@ -247,7 +277,8 @@ fn resolve_calls(
 }
 
 fn finish(call: &CallId, outcome: ToolOutcome) -> Event {
-    ToolFinished { call: call.clone(), class: None, outcome, duration_ms: 0 }.into()
+    let (call, outcome) = (call.clone(), outcome.into());
+    ToolFinished { call, class: None, outcome, duration_ms: 0 }.into()
 }
 
 /// Returns the outcome after a PostToolUse hook that was run again. Without a reply, or with a

@@ -19,7 +19,7 @@ pub struct Compaction {
     pub keep_from: Option<MessageId>,
 }
 
-/// What to summarise, and why.
+/// Passes to a compactor the conversation that it summarises, and why it does so.
 #[derive(Debug, Clone)]
 pub struct CompactionRequest {
     /// The messages that the model sees, oldest first. A summary may replace any part of their
@@ -27,7 +27,7 @@ pub struct CompactionRequest {
     pub view: View,
     /// The system prompt of the session; it is not part of the summary.
     pub system: Option<Arc<str>>,
-    /// What caused the compaction.
+    /// Whether the user asked for the summary, or the window was nearly full.
     pub trigger: CompactionTrigger,
     /// What the user wants the summary to contain.
     pub instructions: Option<String>,

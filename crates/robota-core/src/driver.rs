@@ -13,7 +13,6 @@ mod task_events;
 mod tasks;
 
 use std::collections::VecDeque;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,18 +27,24 @@ pub use redact::redact_reply;
 use task_events::TaskEventQueue;
 use tasks::Tasks;
 
+use crate::approve::Answer;
 use crate::call::CallContext;
 use crate::error::{Diagnose as _, ErrorData};
 use crate::event::{Event, PrefixChange, PrefixChanged, PromptSet, ToolsSet, TurnEnd};
+use crate::guard::guarded;
 use crate::hook::HookPoint;
-use crate::ids::{InputId, TurnId};
+use crate::ids::{CallId, InputId, TurnId};
 use crate::journal::JournalError;
 use crate::message::Cause;
+use crate::provider::Provider;
 use crate::telemetry;
 use crate::tool::ToolSet;
 use crate::turn::{
     Effect, Env, HookPoints, Input, Target, Turn, TurnFacts, TurnInput, TurnReport, TurnRules,
 };
+
+/// The reason of a denial for an approver that failed.
+const APPROVER_PANICKED: &str = "the approver panicked, so the call is denied";
 
 /// Runs one turn. The owner of the recorder waits until it is [`ready`](Drive::ready), then calls
 /// [`step`](Drive::step), until `step` returns a report. Between two steps the owner may append its
@@ -87,10 +92,11 @@ impl Drive {
             turn: Some(turn.id().clone()),
             blobs: ports.blobs(),
             redactor: config.redactor.clone(),
+            hooks: ports.hooks.clone(),
             ..CallContext::detached()
         };
-        let (session, provider) = (context.session.as_ref(), ports.provider.name());
-        let span = telemetry::turn_span(session, turn.id(), &config.turn.model, provider);
+        let (session, provider) = (context.session.as_ref(), provider_name(&*ports.provider));
+        let span = telemetry::turn_span(session, turn.id(), &config.turn.model, &provider);
         let mut drive = Self {
             round: (span.clone(), 0),
             span,
@@ -197,7 +203,7 @@ impl Drive {
     }
 
     /// Cancels an input that the turn has taken for a later round, if its UserPromptSubmit hooks still
-    /// run. The turn goes on without it. Returns whether it was cancelled.
+    /// run. The turn continues without it. Returns whether it was cancelled.
     pub async fn withdraw(&mut self, recorder: &mut Recorder, input: &InputId) -> bool {
         // The hooks may have answered: then the input is a message already.
         while self.report.is_none()
@@ -244,9 +250,9 @@ impl Drive {
         if self.broken || !self.turn.is_preparing() {
             return Ok(());
         }
-        let Some(tools) = self.ports.live_tools.as_ref().and_then(|live| live.changed()) else {
-            return Ok(());
-        };
+        let live = self.ports.live_tools.as_ref();
+        let changed = live.and_then(|live| guarded("a source of tools", || live.changed())?);
+        let Some(tools) = changed else { return Ok(()) };
         self.ports.tools = tools;
         let events = tool_events(&self.ports.tools, recorder);
         let (names, awaited) = (self.ports.tools.callable_names(), self.ports.tools.awaited());
@@ -256,13 +262,15 @@ impl Drive {
 
     /// Starts effects, in order.
     async fn perform(&mut self, recorder: &mut Recorder, effects: Vec<Effect>) {
+        let mut unannounced = Vec::new();
         for effect in &effects {
             // Before the journal says that the user is asked, because a client may answer
             // immediately.
             if let Effect::AskPermission(question) = effect
-                && self.ports.gate.may_ask()
+                && guarded("the gate", || self.ports.gate.may_ask()) == Some(true)
+                && guarded("the approver", || self.ports.approver.announce(question)).is_none()
             {
-                self.ports.approver.announce(question);
+                unannounced.push(question.call.call.clone());
             }
         }
         let mut effects = VecDeque::from(effects);
@@ -282,13 +290,19 @@ impl Drive {
                         Target::Model => self.model = None,
                         // Withdraw the question now: the aborted task may end later, and until then a
                         // client could answer.
-                        Target::Question(call) => self.ports.approver.withdraw(call),
+                        Target::Question(call) => self.withdraw_question(call),
                         _ => {}
                     }
                     self.tasks.cancel(&target);
                 }
                 // After a failed append no further effect starts.
                 _ if self.broken => {}
+                Effect::AskPermission(question) if unannounced.contains(&question.call.call) => {
+                    let call = question.call.call;
+                    self.withdraw_question(&call);
+                    let note = Some(APPROVER_PANICKED.to_owned());
+                    self.inputs.push_back(Input::Answered { call, answer: Answer::Deny { note } });
+                }
                 Effect::CallModel(call) => {
                     if self.round.1 != call.round {
                         self.round = (telemetry::round_span(&self.span, call.round), call.round);
@@ -308,6 +322,10 @@ impl Drive {
                 }
             }
         }
+    }
+
+    fn withdraw_question(&self, call: &CallId) {
+        guarded("the approver", || self.ports.approver.withdraw(call));
     }
 
     async fn append(
@@ -348,7 +366,7 @@ impl Drive {
         for effect in &dropped {
             match effect {
                 Effect::AskPermission(question) => {
-                    self.ports.approver.withdraw(&question.call.call);
+                    self.withdraw_question(&question.call.call);
                 }
                 Effect::Finish(report) => finished = Some(report.clone()),
                 _ => {}
@@ -407,13 +425,16 @@ pub async fn run_turn(
 
 /// Returns the points that have hooks now.
 fn hook_points(ports: &Ports) -> HookPoints {
-    let has_hook = |point: &HookPoint| {
-        // The code of a program runs here, in the task of the session. If it panics, the point counts as
-        // one with a hook: hooks never fail open.
-        let asked = std::panic::catch_unwind(AssertUnwindSafe(|| ports.hooks.has_point(*point)));
-        asked.unwrap_or(true)
-    };
+    // If it panics, the point counts as one with a hook: hooks never fail open.
+    let has_hook =
+        |point: &HookPoint| guarded("a hook", || ports.hooks.has_point(*point)).unwrap_or(true);
     HookPoints::new(HookPoint::ALL.into_iter().filter(has_hook))
+}
+
+/// Returns the name of the provider, which events and spans carry.
+fn provider_name(provider: &dyn Provider) -> String {
+    let name = guarded("the provider", || provider.name().to_owned());
+    name.unwrap_or_else(|| telemetry::OTHER.to_owned())
 }
 
 /// Determines what the model is offered in this turn, and records what changed since the last one.
@@ -423,7 +444,7 @@ async fn announce(
     recorder: &mut Recorder,
 ) -> Result<TurnFacts, JournalError> {
     let mut facts = TurnFacts {
-        provider: ports.provider.name().to_owned(),
+        provider: provider_name(&*ports.provider),
         has_compactor: ports.compactor.is_some(),
         assumed_limits: config.turn.has_assumed_limits(),
         hooks: hook_points(ports),

@@ -112,9 +112,9 @@ impl fmt::Display for EnvRef {
 /// Where a secret comes from: the settings contain it, or name a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretSource {
-    /// The settings contain it.
+    /// The settings contain the secret itself.
     Literal(Secret),
-    /// An environment variable contains it.
+    /// An environment variable contains the secret.
     Env(EnvRef),
 }
 
@@ -177,7 +177,7 @@ pub enum EnvRefError {
         /// Its position, from 1, after the prefix.
         position: usize,
     },
-    /// The variable is not set.
+    /// The process has no variable of this name.
     #[error("the environment variable `{name}` is not set")]
     Unset {
         /// The name of the variable that the settings refer to.

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whose problem a failure is.
+/// Says who can solve a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -23,11 +23,11 @@ pub enum Category {
 pub enum ErrorKind {
     /// Settings or the set-up are wrong.
     Configuration,
-    /// An argument is wrong.
+    /// The caller passed a wrong argument.
     Validation,
-    /// The model service failed.
+    /// The model service answered with an error.
     Provider,
-    /// The key was refused.
+    /// The service refused the key.
     Authentication,
     /// Too many requests, or a quota is used up.
     RateLimit,
@@ -158,7 +158,7 @@ pub trait Diagnose: std::error::Error {
 pub struct ErrorData {
     /// The kind of failure; programs decide by it, not by the message.
     pub kind: ErrorKind,
-    /// What failed, and where.
+    /// What failed, and where, in one or two sentences.
     pub message: String,
     /// What the user can do about it; absent if there is no advice.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -174,9 +174,9 @@ impl Restrictions {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judgement {
-    /// Allow, ask or deny.
+    /// Whether the call runs, needs approval, or never runs.
     pub verdict: Verdict,
-    /// What this call does.
+    /// What this call does, which can be less than its tool can do.
     pub class: Class,
     /// Why: which rule, from which file, about which part.
     pub reason: String,
@@ -214,7 +214,7 @@ pub const EACH_CALL_NEEDS_A_USER: &str = "the tool requires that a user approves
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Grant {
-    /// Everything that the tool does.
+    /// The call may do everything that the tool does.
     #[default]
     Full,
     /// Reading only. The call was allowed for no other reason than a proof that it changes nothing,
@@ -302,6 +302,25 @@ impl Gate for ReadOnlyGate {
             verdict,
             class: tool.class,
             reason: "no gate was configured, so only read-only tools may run".to_owned(),
+            source: Source::Rule,
+            rules: Vec::new(),
+            grant: Grant::Full,
+        }
+    }
+}
+
+/// Denies every call: takes the place of a gate that panicked while its rules were changed.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy)]
+pub struct FailedGate;
+
+#[async_trait::async_trait]
+impl Gate for FailedGate {
+    async fn judge(&self, _call: &ToolUse, tool: &ToolSpec) -> Judgement {
+        Judgement {
+            verdict: Verdict::Deny,
+            class: tool.class,
+            reason: "the gate panicked while its rules were changed, so nothing may run".to_owned(),
             source: Source::Rule,
             rules: Vec::new(),
             grant: Grant::Full,

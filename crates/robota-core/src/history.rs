@@ -13,9 +13,9 @@ use crate::message::{Message, Role};
 /// One entry that the history contains.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryEntry {
-    /// Unique in its session.
+    /// The id of the entry, which no other entry of the session has.
     pub id: EntryId,
-    /// When the entry was added.
+    /// When the session added the entry.
     #[schemars(with = "String")]
     pub timestamp: Timestamp,
     /// Whether it is a message or something else.
@@ -27,9 +27,9 @@ pub struct HistoryEntry {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "category", rename_all = "snake_case")]
 pub enum EntryKind {
-    /// A message of the conversation.
+    /// A message of the user, of the model, or with results of calls.
     Chat {
-        /// The author of the message.
+        /// The role of the author of the message.
         #[serde(rename = "type")]
         role: Role,
         /// The message, also if the model no longer sees it.

@@ -1,7 +1,7 @@
 //! Hooks: user code or commands that run at fixed points. What they may decide is typed per point,
 //! so that code cannot return an answer that makes no sense there.
 //!
-//! [`Hooks`] is the port that the driver uses at the four points of a turn. [`HookRunner`]
+//! [`Hooks`] is the port that the driver uses at the five points of a turn. [`HookRunner`]
 //! implements it for hooks from settings: it knows all [`HookEvent`]s, selects the
 //! matching definitions, runs them in parallel through [`HookExecutor`]s, parses their output and
 //! merges it. Hooks never fail open: where hooks decide, a hook that cannot run, crashes, times out
@@ -16,6 +16,7 @@ mod exit;
 mod file_paths;
 mod matcher;
 mod merge;
+mod model_switch;
 mod notice;
 mod observer;
 mod output;
@@ -26,20 +27,21 @@ mod suggestions;
 pub use combined::CombinedHooks;
 pub use decide::EventDecision;
 pub use definition::{
-    CommandHook, HookCommon, HookDefinition, HookGroup, HookTimes, HttpHook, PromptHook,
-    UnusableHook,
+    CommandHook, HookCommon, HookDefinition, HookGroup, HookTimes, HttpHook, McpToolHook,
+    PromptHook, UnusableHook,
 };
 pub use event::{HookEvent, MatchedOn};
 pub use execute::{HookCondition, HookExecutor, HookKind, HookTranscript};
 pub use exit::{HookEnd, HookExit};
 pub use file_paths::absolute_paths;
 pub use matcher::{InvalidMatcher, Matcher};
+pub use model_switch::ModelSwitch;
 pub use notice::{HookNotice, NoticeKind};
 pub use observer::{HookObserver, ObservedHook};
 pub use output::{HookElicitation, HookOutput, HookPermission, HookVerdict, MAX_STDOUT, MAX_TEXT};
 pub use payload::{
-    ConfigSource, ExpansionType, HookContext, HookData, HookEffort, NotificationType,
-    SessionSource, SetupTrigger,
+    ConfigSource, ExpansionType, HookContext, HookData, HookEffort, HookToolCall,
+    ModelSwitchSource, NotificationType, SessionSource, SetupTrigger,
 };
 pub use runner::{EventReport, HookRunner, OwnedHook, PointReport};
 
@@ -61,21 +63,28 @@ pub enum HookPoint {
     PreToolUse,
     /// After a tool call ran, whether it succeeded or failed.
     PostToolUse,
+    /// After all calls of an answer have their outcomes, before the model receives them.
+    PostToolBatch,
     /// Before a turn ends with an answer.
     Stop,
 }
 
 impl HookPoint {
     /// All points, in the order in which a turn reaches them.
-    pub const ALL: [Self; 4] =
-        [Self::UserPromptSubmit, Self::PreToolUse, Self::PostToolUse, Self::Stop];
+    pub const ALL: [Self; 5] = [
+        Self::UserPromptSubmit,
+        Self::PreToolUse,
+        Self::PostToolUse,
+        Self::PostToolBatch,
+        Self::Stop,
+    ];
 }
 
 /// What the hooks of a point receive.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookInput {
-    /// An input was accepted.
+    /// The session accepted an input, which is about to become a message.
     UserPromptSubmit {
         /// What the user typed; the content of the input if the client did not expand it.
         content: Vec<Block>,
@@ -97,6 +106,11 @@ pub enum HookInput {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
     },
+    /// All calls of an answer have outcomes, and the model does not have them yet.
+    PostToolBatch {
+        /// The calls, in the order of the answer.
+        calls: Vec<EndedCall>,
+    },
     /// The turn is about to end.
     Stop {
         /// The text of the answer with which the turn would end.
@@ -104,6 +118,15 @@ pub enum HookInput {
         /// Whether a Stop hook has already continued this turn.
         active: bool,
     },
+}
+
+/// A call of an answer that has its outcome, whether or not it ran.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EndedCall {
+    /// The call with its last arguments: those that it ran with, if it ran.
+    pub tool_use: ToolUse,
+    /// What the model receives. A PostToolUse hook may have replaced it.
+    pub outcome: ToolOutcome,
 }
 
 impl HookInput {
@@ -114,6 +137,7 @@ impl HookInput {
             Self::UserPromptSubmit { .. } => HookPoint::UserPromptSubmit,
             Self::PreToolUse { .. } => HookPoint::PreToolUse,
             Self::PostToolUse { .. } => HookPoint::PostToolUse,
+            Self::PostToolBatch { .. } => HookPoint::PostToolBatch,
             Self::Stop { .. } => HookPoint::Stop,
         }
     }
@@ -125,7 +149,7 @@ impl HookInput {
             Self::PreToolUse { tool_use, .. } | Self::PostToolUse { tool_use, .. } => {
                 Some(&tool_use.call)
             }
-            Self::UserPromptSubmit { .. } | Self::Stop { .. } => None,
+            Self::UserPromptSubmit { .. } | Self::PostToolBatch { .. } | Self::Stop { .. } => None,
         }
     }
 }
@@ -140,6 +164,8 @@ pub enum HookAnswer {
     PreToolUse(PreToolDecision),
     /// What hooks decide about a call that ran.
     PostToolUse(PostToolDecision),
+    /// What hooks decide about the calls of an answer together.
+    PostToolBatch(BatchDecision),
     /// What hooks decide about the end of a turn.
     Stop(StopDecision),
 }
@@ -168,14 +194,14 @@ impl From<HookAnswer> for HookReply {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptDecision {
-    /// The input becomes a message.
+    /// The input becomes a message, with the text before it.
     Continue {
         /// Text that is added before the input.
         context: Option<String>,
     },
-    /// The input is blocked.
+    /// The input does not become a message.
     Block {
-        /// Why it is blocked.
+        /// Why it is blocked; the user reads it.
         reason: String,
     },
 }
@@ -184,18 +210,18 @@ pub enum PromptDecision {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PreToolDecision {
-    /// The hooks have no opinion.
+    /// No hook decides, so the verdict of the gate stays.
     Continue,
     /// The call may run. This lifts an ask of the mode, but never one of a rule.
     Allow {
-        /// Why it may run.
+        /// Why it may run; it is recorded with the decision.
         reason: Option<String>,
     },
     /// The call needs a user's approval.
     Ask(HookQuestion),
-    /// The call does not run.
+    /// The call does not run; its result has the reason.
     Deny {
-        /// Why it does not run.
+        /// Why it does not run; the model reads it.
         reason: String,
     },
     /// The call runs with other arguments, which the gate judges again.
@@ -223,7 +249,7 @@ pub enum PreToolDecision {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct HookQuestion {
-    /// Why it needs approval.
+    /// Why the call needs approval; the question shows it.
     pub reason: String,
     /// Data for the client that shows the question.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
@@ -252,7 +278,7 @@ pub enum AfterChange {
     Judge,
     /// Lifts an ask of the mode about the new arguments; see [`PreToolDecision::Allow`].
     Allow {
-        /// Why it may run.
+        /// Why it may run; it is recorded with the decision.
         reason: Option<String>,
     },
     /// A user has to approve the call with the new arguments; see [`PreToolDecision::Ask`].
@@ -274,16 +300,33 @@ impl AfterChange {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PostToolDecision {
-    /// The hooks have no opinion.
+    /// No hook changes the outcome.
     Continue,
-    /// The model sees another outcome.
+    /// The model reads another outcome than that of the tool.
     Replace {
         /// The outcome that the model sees instead. Whether the call ran stays as it was.
         outcome: ToolOutcome,
     },
     /// The model sees that the result is withheld.
     Block {
-        /// Why it is withheld.
+        /// Why it is withheld; the model reads it.
+        reason: String,
+    },
+}
+
+/// What hooks decide about the calls of an answer together. All calls have ended, so that the results
+/// stay, whatever they decide.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BatchDecision {
+    /// The model receives the results.
+    Continue {
+        /// Text that is added to the last result.
+        context: Option<String>,
+    },
+    /// The turn ends, and the model is not called again.
+    Stop {
+        /// Why it ends.
         reason: String,
     },
 }
@@ -292,11 +335,11 @@ pub enum PostToolDecision {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopDecision {
-    /// The turn may end.
+    /// The turn may end with the answer that it has.
     Finish,
     /// The turn continues, with the reason as the next user message.
     Continue {
-        /// The text of that message.
+        /// The text of that message, which the model answers.
         reason: String,
     },
 }
@@ -341,6 +384,9 @@ impl Hooks for NoHooks {
             }
             HookPoint::PreToolUse => HookAnswer::PreToolUse(PreToolDecision::Continue),
             HookPoint::PostToolUse => HookAnswer::PostToolUse(PostToolDecision::Continue),
+            HookPoint::PostToolBatch => {
+                HookAnswer::PostToolBatch(BatchDecision::Continue { context: None })
+            }
             HookPoint::Stop => HookAnswer::Stop(StopDecision::Finish),
         };
         answer.into()

@@ -76,6 +76,7 @@ pub mod env_ref;
 pub mod error;
 pub mod event;
 pub mod gate;
+pub mod guard;
 pub mod hash;
 pub mod history;
 pub mod hook;

@@ -5,6 +5,8 @@
 
 mod block;
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize, Serializer};
@@ -38,7 +40,7 @@ pub enum Role {
     User,
     /// The model: answers, with text, reasoning and tool calls.
     Assistant,
-    /// Instructions from the program.
+    /// Instructions that the program gives to the model.
     System,
     /// The results of all tool calls of one answer.
     Tool,
@@ -50,11 +52,11 @@ pub enum Role {
 pub enum Cause {
     /// The user interrupted it, for example with a key.
     User,
-    /// The process is shutting down.
+    /// The session was shut down, for example at the end of the process.
     Shutdown,
     /// The process that ran it ended without closing it.
     Crash,
-    /// The model service failed.
+    /// A call of the model service failed, and was not retried.
     Provider,
     /// The journal could not be written.
     Store,
@@ -63,7 +65,7 @@ pub enum Cause {
 /// Whether a message is complete, or what interrupted it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum MessageState {
-    /// Nothing of it is missing.
+    /// The message has everything that its author wrote.
     #[default]
     Complete,
     /// The message was interrupted. Only an assistant message can be.
@@ -85,7 +87,7 @@ pub enum MessageState {
 #[serde(try_from = "Wire")]
 #[schemars(with = "Wire", description = "One message.")]
 pub struct Message {
-    /// Unique in its session.
+    /// The id of the message, which no other message of the session has.
     pub id: MessageId,
     role: Role,
     state: MessageState,
@@ -133,12 +135,15 @@ impl Message {
 
     /// Creates a message with tool results. The id is given: the results of one answer share it.
     #[must_use]
-    pub fn tool(id: MessageId, results: Vec<ToolResult>) -> Self {
+    pub fn tool(
+        id: MessageId,
+        results: impl IntoIterator<Item = impl Into<Arc<ToolResult>>>,
+    ) -> Self {
         Self {
             id,
             role: Role::Tool,
             state: MessageState::Complete,
-            content: results.into_iter().map(Block::ToolResult).collect(),
+            content: results.into_iter().map(|result| Block::ToolResult(result.into())).collect(),
             metadata: Map::new(),
             usage: None,
             extra: Map::new(),
@@ -194,7 +199,7 @@ impl Message {
     /// Iterates over the tool results in the message, in order.
     pub fn tool_results(&self) -> impl Iterator<Item = &ToolResult> {
         self.content.iter().filter_map(|block| match block {
-            Block::ToolResult(result) => Some(result),
+            Block::ToolResult(result) => Some(&**result),
             _ => None,
         })
     }

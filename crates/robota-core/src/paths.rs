@@ -15,7 +15,7 @@ pub enum PathKind {
     Link,
     /// A device, socket, pipe or the like.
     Other,
-    /// Nothing exists at the path.
+    /// Neither a file nor anything else exists at the path.
     Missing,
 }
 

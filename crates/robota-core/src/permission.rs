@@ -65,11 +65,11 @@ pub enum Mode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TrustLevel {
-    /// [`Mode::Plan`]: only reading.
+    /// [`Mode::Plan`]: the agent only reads.
     Safe,
     /// [`Mode::Default`]: asks before anything but reading.
     Moderate,
-    /// The mode that accepts edits.
+    /// [`Mode::AcceptEdits`]: the agent edits files without a question.
     Full,
 }
 
@@ -94,7 +94,7 @@ pub enum Verdict {
     Allow,
     /// The call needs approval. Without an approver it is denied.
     Ask,
-    /// The call does not run.
+    /// The call does not run, and no approver is asked.
     Deny,
 }
 

@@ -73,7 +73,7 @@ pub enum PluginCategory {
     Storage,
     /// Writes what happens to a log.
     Logging,
-    /// Measures times, tokens or costs.
+    /// Measures times, tokens or costs of runs.
     Monitoring,
     /// Notifies other programs, for example by a request.
     Notification,
@@ -112,7 +112,7 @@ pub struct RunSummary {
     pub turn: Option<TurnId>,
     /// The model that the turn started with.
     pub model: String,
-    /// The time of its `turn_finished`.
+    /// When the turn ended, by its `turn_finished`.
     pub at: Timestamp,
     /// The time from `turn_started` to `turn_finished`, by the clock that stamps events.
     pub took: Duration,

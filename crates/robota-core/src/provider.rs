@@ -118,8 +118,9 @@ pub trait Provider: Send + Sync {
         request: ModelRequest,
         context: CallContext,
     ) -> Result<(Message, StopReason), ProviderError> {
+        let meter = context.meter.begin(&request.model);
         let stream = self.stream(request, context).await?;
-        ask::collect(stream, None, &RandomIds).await
+        ask::collect(stream, None, &meter, &RandomIds).await
     }
 }
 
@@ -140,7 +141,7 @@ pub type DeltaStream = Pin<Box<dyn Stream<Item = Result<Delta, ProviderError>> +
 pub enum Delta {
     /// A piece of the answer's text.
     Text(String),
-    /// A piece of reasoning.
+    /// A piece of the model's reasoning.
     Thinking(String),
     /// A piece of a tool call's arguments, for display only: the complete call follows as a block.
     ToolInput {
@@ -164,6 +165,6 @@ pub enum Delta {
     LeftOut(LeftOut),
     /// Bytes without content arrived, for instance a keep-alive. It restarts the idle timer.
     Activity,
-    /// The answer is complete.
+    /// The answer is complete, and the model stopped for this reason.
     End(StopReason),
 }

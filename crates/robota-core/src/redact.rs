@@ -313,7 +313,7 @@ impl RedactedStream {
         let mut hold = self.redactor.partial_secret_start(&self.pending);
         for finder in self.redactor.finders() {
             let mut found = finder.automaton.find_iter(&self.pending);
-            // The held back start lies inside of another secret that is complete; cutting there
+            // The held back start is inside of another secret that is complete; cutting there
             // would show a part of it.
             if let Some(cut) = found.find(|found| found.start() < hold && hold < found.end()) {
                 hold = cut.end();

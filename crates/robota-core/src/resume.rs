@@ -23,7 +23,7 @@ pub enum ResumeError {
     /// The store could not be read.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The journal has a gap.
+    /// The events of the journal do not follow each other.
     #[error(transparent)]
     Fold(#[from] FoldError),
 }

@@ -35,14 +35,14 @@ pub enum SandboxLevel {
     Off,
     /// Files can be changed only below [`Fence::writable`]: the workspace and temporary folders.
     WorkspaceWrite,
-    /// No file can be changed.
+    /// Commands can change no file.
     ReadOnly,
 }
 
 /// The restrictions that a sandbox has to enforce.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fence {
-    /// How much is restricted.
+    /// How much commands are restricted.
     pub level: SandboxLevel,
     /// Folders below which files may be changed. Used only with
     /// [`SandboxLevel::WorkspaceWrite`].
@@ -85,10 +85,10 @@ impl Fence {
     }
 }
 
-/// What a sandbox really enforces.
+/// Reports what a sandbox really enforces, and what it cannot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Boundaries {
-    /// The restrictions that were requested.
+    /// The restrictions that the caller requested.
     pub fence: Fence,
     /// The mechanisms that enforce them: `landlock`, `seccomp`, `bubblewrap`, …
     pub means: Vec<String>,
@@ -150,12 +150,12 @@ pub struct SandboxDenial {
     pub subject: String,
 }
 
-/// What exists at a path.
+/// Describes what exists at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
-    /// Whether it is a directory.
+    /// Whether the path leads to a directory.
     pub dir: bool,
-    /// Its size in bytes.
+    /// The size of the file in bytes.
     pub len: u64,
 }
 
@@ -173,7 +173,7 @@ pub enum SandboxError {
         /// The level that forbids the operation.
         level: SandboxLevel,
     },
-    /// The path does not exist.
+    /// The path that the operation needs does not exist.
     #[error("{} does not exist", path.display())]
     Missing {
         /// The path that does not exist.
@@ -187,7 +187,7 @@ pub enum SandboxError {
         /// What it does not support; completes the sentence "a sandbox cannot …".
         what: &'static str,
     },
-    /// The system reported an error.
+    /// The operating system reported an error for the operation.
     #[error("cannot {action} {}: {message}", path.display())]
     Failed {
         /// The operation, as a verb: `read`, `write`, …

@@ -132,7 +132,7 @@ pub struct State {
 /// previous snapshot, so that any of them is found without reading the events in between.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SafePoints {
-    /// The number of safe points.
+    /// How many safe points the session has so far.
     pub count: u64,
     /// The last safe point; `None` before the first.
     pub last: Option<Cursor>,
@@ -207,7 +207,7 @@ pub struct Hashed<T> {
     pub value: T,
 }
 
-/// Says where a fork began.
+/// Says at which event of which session a fork began.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ForkOrigin {
     /// The id of the session that was forked.
@@ -219,11 +219,11 @@ pub struct ForkOrigin {
 /// An input that was accepted and not delivered yet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PendingInput {
-    /// When the session delivers it.
+    /// Whether it starts a turn of its own or joins the turn that runs.
     pub delivery: Delivery,
     /// The blocks of the user message that it will become.
     pub content: Vec<Block>,
-    /// Values that the client attached.
+    /// Values that the caller attached; the session does not read them.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
     /// The sequence number of its `input_accepted`, or of the last `input_changed`.

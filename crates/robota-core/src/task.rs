@@ -27,7 +27,7 @@ use crate::usage::Usage;
 pub enum TaskKind {
     /// An agent with a session of its own.
     Agent,
-    /// A command of the system.
+    /// A command that runs as a process of the operating system.
     Process,
 }
 
@@ -63,7 +63,7 @@ pub enum TaskStatus {
     Running,
     /// It runs, and a call of it waits for approval.
     WaitingPermission,
-    /// It ended with a result.
+    /// It ended by itself, with a result.
     Completed,
     /// It ended with an error: see [`TaskFinished::error`].
     Failed,
@@ -101,13 +101,13 @@ impl TaskStatus {
 pub enum TimeoutReason {
     /// It did nothing for too long.
     Idle,
-    /// It ran for too long.
+    /// It ran longer than its limit.
     MaxRuntime,
-    /// It wrote too much text.
+    /// It wrote more text than its limit.
     OutputLimit,
     /// It wrote text in too many pieces.
     TextDeltas,
-    /// It repeated the same text.
+    /// It wrote the same text again and again.
     Repetition,
 }
 
@@ -116,13 +116,13 @@ pub enum TimeoutReason {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TaskErrorCategory {
-    /// It could not be started.
+    /// Its agent or program could not be started.
     Start,
     /// What runs it failed: the model service, or the exit code of a process.
     Runner,
-    /// What runs it crashed.
+    /// The agent or program that it ran as crashed.
     Crash,
-    /// A watchdog ended it.
+    /// A watchdog ended it: see [`TimeoutReason`].
     Timeout,
     /// The process that ran it ended.
     Interrupted,
@@ -136,7 +136,7 @@ pub enum TaskErrorCategory {
 pub struct TaskError {
     /// What kind of failure it is.
     pub category: TaskErrorCategory,
-    /// What failed, for people.
+    /// What failed, in a sentence for people.
     pub message: String,
     /// Whether the same task may succeed later.
     pub recoverable: bool,
@@ -160,7 +160,7 @@ impl TaskError {
 /// What the calls of one model used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskUsage {
-    /// The id of the model.
+    /// The id of the model that was called.
     pub model: String,
     /// The tokens of all these calls.
     pub usage: Usage,
@@ -177,7 +177,7 @@ pub struct TaskWorktree {
     pub branch: String,
 }
 
-/// Describes a new task.
+/// Records that a task was created, and what it is to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskSpawned {
     /// Whether an agent or a process runs it.
@@ -256,7 +256,7 @@ pub struct TaskFinished {
     /// Why it failed; absent if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TaskError>,
-    /// The watchdog that ended it.
+    /// The watchdog that ended the task; absent if none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<TimeoutReason>,
     /// The exit code of a process.
@@ -299,9 +299,9 @@ pub struct TaskQuestion {
     pub call: CallId,
     /// The name of the tool that the task wants to call.
     pub tool: String,
-    /// The arguments of the call.
+    /// The arguments with which the call would run.
     pub input: Value,
-    /// Why the call needs approval.
+    /// Why the call needs approval, as the gate explains it.
     pub reason: String,
 }
 
@@ -333,7 +333,7 @@ pub enum TaskChange {
         /// The call whose question was decided.
         call: CallId,
     },
-    /// It ended, with this result.
+    /// The task ended, with this result.
     Finished(TaskFinished),
     /// Its end was reported to the model.
     #[serde(rename = "told")]

@@ -169,7 +169,7 @@ pub trait Tool: Send + Sync {
 /// Tools that do not exist yet and may soon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AwaitedTools {
-    /// How their names begin.
+    /// The text with which the names of these tools begin, such as `mcp__SERVER__`.
     pub prefix: String,
     /// Why they cannot be called yet and what to do, for the model.
     pub reason: String,

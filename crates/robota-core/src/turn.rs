@@ -14,6 +14,7 @@
 //! input.
 
 mod abort;
+mod batch;
 mod calls;
 mod config;
 mod effect;
@@ -28,6 +29,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use batch::batch_hook_finished;
 use calls::CallState;
 pub use config::{
     AtLimit, CAREFUL_MAX_OUTPUT, DEFAULT_MAX_CONTINUES, DEFAULT_MAX_REPEATS, DEFAULT_MAX_ROUNDS,
@@ -142,6 +144,9 @@ pub struct Turn {
     /// Why a hook stops the turn.
     #[serde(default)]
     stopped: Option<String>,
+    /// Whether the PostToolBatch hooks of the current answer have started and not finished.
+    #[serde(default)]
+    batch_hook: bool,
 }
 
 /// An answer that another model call continues.
@@ -188,6 +193,8 @@ enum Phase {
     Waiting(bool),
     /// The calls of an answer are processed.
     Working,
+    /// All calls of an answer have ended, and the PostToolBatch hooks run on them.
+    Batching,
     /// The answer is final, unless a Stop hook or an input for the next round continues the turn.
     Answered,
     /// The Stop hooks run on the answer.
@@ -279,6 +286,7 @@ impl Turn {
             next_round_after: None,
             ending: None,
             stopped: None,
+            batch_hook: false,
         };
         let mut out = Out::default();
         out.emit(TurnStarted {
@@ -413,6 +421,7 @@ impl Turn {
                 _ => None,
             },
             settling: None,
+            batch_hook: self.batch_hook,
             calls: self
                 .calls
                 .iter()
@@ -430,7 +439,7 @@ impl Turn {
             Phase::Working => {
                 self.work_calls(out);
                 if self.calls.iter().all(CallState::is_done) {
-                    self.emit_results(env, out);
+                    self.end_batch(env, out);
                 }
             }
             Phase::Answered => self.on_final_answer(env, out),
@@ -439,6 +448,7 @@ impl Turn {
             | Phase::FindingLimits
             | Phase::Compacting
             | Phase::Waiting(_)
+            | Phase::Batching
             | Phase::Stopping
             | Phase::Finished => {}
         }
@@ -479,6 +489,7 @@ impl Turn {
                 let prompt = prompt.clone();
                 self.on_prompt_hook(prompt, reply.answer, env, out);
             }
+            (Phase::Batching, None) => self.on_batch_hook(&reply, env, out),
             (Phase::Stopping, None) => self.on_stop_hook(reply, env, out),
             (_, Some(call)) => self.on_call_hook(call, reply, out),
             // The reply of a hook that was cancelled.

@@ -81,6 +81,20 @@ impl Usage {
         self == Self::default()
     }
 
+    /// Returns the tokens beyond those of `other`; saturates.
+    #[must_use]
+    pub fn less(self, other: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_sub(other.input_tokens),
+            output_tokens: self.output_tokens.saturating_sub(other.output_tokens),
+            cache_read_tokens: self.cache_read_tokens.saturating_sub(other.cache_read_tokens),
+            cache_write_tokens: self.cache_write_tokens.saturating_sub(other.cache_write_tokens),
+            reasoning_tokens: self.reasoning_tokens.saturating_sub(other.reasoning_tokens),
+            web_searches: self.web_searches.saturating_sub(other.web_searches),
+            web_fetches: self.web_fetches.saturating_sub(other.web_fetches),
+        }
+    }
+
     /// Reads a provider's usage object, or a response that contains one under `usage`,
     /// `usageMetadata` or `usage_metadata`. Returns `None` if it contains no count.
     ///

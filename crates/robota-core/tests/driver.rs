@@ -324,6 +324,37 @@ async fn a_gate_that_may_not_ask_never_asks_its_approver() {
     assert!(act.inputs().is_empty() && asked.questions().is_empty());
 }
 
+/// Panics when a question is announced or withdrawn.
+struct Unannouncing;
+
+#[async_trait::async_trait]
+impl Approver for Unannouncing {
+    fn announce(&self, _question: &Question) {
+        panic!("on purpose")
+    }
+
+    fn withdraw(&self, _call: &robota_core::ids::CallId) {
+        panic!("on purpose")
+    }
+
+    async fn ask(&self, _question: Question) -> Answer {
+        Answer::Allow { note: None }
+    }
+}
+
+#[tokio::test]
+async fn a_call_is_denied_if_its_approver_panics() {
+    let act = fn_tool("act", Class::Modify, |_| async { ToolOutcome::ok("ok") });
+    let ran = Run::script("- tools: [act]\n- {expect: {last: the approver panicked}, text: Alas.}")
+        .tool(act.clone())
+        .gate(ScriptedGate::new(Verdict::Ask))
+        .approver(Unannouncing)
+        .prompt("Hi")
+        .await;
+    assert_eq!(ran.text, "Alas.");
+    assert!(act.inputs().is_empty());
+}
+
 /// A tool whose calls a user must approve one by one.
 struct Careful(robota_testkit::FnTool);
 

@@ -123,8 +123,9 @@ impl CommandHooks {
     fn spec(&self, hook: &CommandHook, env: Environment) -> Result<CommandSpec, String> {
         match (&hook.args, hook.shell.as_deref()) {
             (Some(args), _) => {
-                let args = args.iter().map(|arg| expand_project_dir(arg, &self.project));
-                let program = expand_project_dir(&hook.command, &self.project);
+                let expand = |text: &str| expand_variables(text, &self.project, hook);
+                let args = args.iter().map(|arg| expand(arg));
+                let program = expand(&hook.command);
                 Ok(CommandSpec::new(program, &self.cwd).args(args).env(env))
             }
             (None, None | Some("bash")) => ShellCommand::new(&hook.command, &self.cwd)
@@ -238,10 +239,12 @@ fn hook_exit(result: Result<Outcome, ExecError>) -> HookExit {
     HookExit { end, stdout: head, stdout_cut: dropped_bytes > 0, stderr: outcome.stderr.head }
 }
 
-/// Replaces `${CLAUDE_PROJECT_DIR}` and `${ROBOTA_PROJECT_DIR}`. A program that runs without a shell
-/// would otherwise receive them unexpanded.
-fn expand_project_dir(text: &str, project: &Path) -> String {
-    PROJECT_DIR.iter().fold(text.to_owned(), |text, name| {
-        text.replace(&format!("${{{name}}}"), &project.to_string_lossy())
-    })
+/// Replaces `${CLAUDE_PROJECT_DIR}`, `${ROBOTA_PROJECT_DIR}` and the variables of the hook, such as
+/// `${CLAUDE_PLUGIN_ROOT}`. A program that runs without a shell would otherwise receive them unexpanded.
+fn expand_variables(text: &str, project: &Path, hook: &CommandHook) -> String {
+    let replace =
+        |text: String, name: &str, value: &str| text.replace(&format!("${{{name}}}"), value);
+    let project = project.to_string_lossy();
+    let text = PROJECT_DIR.iter().fold(text.to_owned(), |text, name| replace(text, name, &project));
+    hook.variables.iter().fold(text, |text, (name, value)| replace(text, name, value))
 }

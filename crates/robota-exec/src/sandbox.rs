@@ -20,6 +20,7 @@ mod open_dir_entry;
 mod poll_watch;
 mod probe;
 mod read_only;
+mod shared;
 #[cfg(target_os = "linux")]
 mod syscall_filter;
 mod vfs;
@@ -42,6 +43,7 @@ pub use local::LocalSandbox;
 pub use probe::{SandboxSupport, probe};
 pub use read_only::{ReadOnlyFence, Scratch};
 pub use robota_core::sandbox::Sandbox;
+pub use shared::SharedConfinement;
 pub use vfs::VfsSandbox;
 
 /// The restrictions of a program, ready to be applied when it starts.

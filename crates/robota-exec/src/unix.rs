@@ -152,7 +152,7 @@ pub(crate) async fn supervise(
     })
 }
 
-/// Waits until the time limit is reached; for ever if there is none, or it was lifted before.
+/// Waits until the time limit is reached; without end if there is none, or it was lifted before.
 async fn until_time_limit(limit: Option<Duration>, lifted: CancellationToken) {
     if let Some(limit) = limit {
         tokio::select! {

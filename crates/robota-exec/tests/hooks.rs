@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use robota_core::event::TurnEnd;
 use robota_core::gate::AllowAll;
 use robota_core::hook::{
-    EventDecision, HookContext, HookData, HookEffort, HookEvent, HookGroup, HookKind, HookNotice,
-    HookRunner, SessionSource,
+    EventDecision, HookContext, HookData, HookDefinition, HookEffort, HookEvent, HookGroup,
+    HookKind, HookNotice, HookRunner, SessionSource,
 };
 use robota_core::message::ResultBlock;
 use robota_core::permission::{Class, Verdict};
@@ -271,6 +271,21 @@ async fn core_22_a_program_with_arguments_needs_no_shell() {
         HookData::SessionStart { source: SessionSource::Startup, model: None, session_title: None };
     let report = runner(dir.path()).groups(HookEvent::SessionStart, hooks).run_event(start).await;
     let context = Some(format!("$(id) {}", dir.path().display()));
+    assert_eq!(report.decision, EventDecision::Continue { context });
+}
+
+#[tokio::test]
+async fn core_22_the_variables_of_a_plugin_are_replaced_in_arguments_too() {
+    let dir = temp();
+    let mut hooks = groups(json!([{"hooks": [{
+        "type": "command", "command": "printf", "args": ["%s", "at ${CLAUDE_PLUGIN_ROOT}/x $HOME"],
+    }]}]));
+    let HookDefinition::Command(hook) = &mut hooks[0].hooks[0] else { panic!() };
+    hook.variables.insert("CLAUDE_PLUGIN_ROOT".to_owned(), "/plugin".to_owned());
+    let start =
+        HookData::SessionStart { source: SessionSource::Startup, model: None, session_title: None };
+    let report = runner(dir.path()).groups(HookEvent::SessionStart, hooks).run_event(start).await;
+    let context = Some("at /plugin/x $HOME".to_owned());
     assert_eq!(report.decision, EventDecision::Continue { context });
 }
 

@@ -16,10 +16,12 @@ const MAX_INSTRUCTIONS: usize = 2 * 1024;
 /// The least and the most bytes of a result that a tool can ask for. Claude Code has the same maximum.
 const OUTPUT_LIMITS: (usize, usize) = (1_000, 500_000);
 
-/// What a server offers.
+/// What a server offered when its lists were read. The approved state is kept in a file in this
+/// form.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Catalog {
-    /// The tools, sorted by name.
+    /// The tools, sorted by name so that the order of the server does not change the prompt of
+    /// a model.
     pub tools: Vec<ToolDefinition>,
     /// The prompts, which become commands of the user.
     #[serde(default)]
@@ -133,7 +135,8 @@ pub struct PromptDefinition {
     pub name: String,
     /// What it is for, on one line.
     pub description: String,
-    /// Its arguments, in order.
+    /// The arguments in the order of the server, in which the words after the command are
+    /// assigned.
     pub arguments: Vec<PromptArgument>,
 }
 
@@ -142,7 +145,7 @@ pub struct PromptDefinition {
 pub struct PromptArgument {
     /// The name that the server knows; the hint of the command shows it.
     pub name: String,
-    /// Whether it must be given.
+    /// Whether the command is refused without it.
     pub required: bool,
 }
 

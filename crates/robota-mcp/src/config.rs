@@ -22,7 +22,7 @@ pub enum Endpoint {
     Stdio {
         /// The program, as a path or as a name to search for in `PATH`.
         command: String,
-        /// Its arguments, with variables replaced.
+        /// The arguments that the program gets, without a shell; variables are replaced.
         args: Vec<String>,
         /// Variables that are added to its environment.
         env: BTreeMap<String, String>,
@@ -38,7 +38,7 @@ pub enum Endpoint {
 /// Holds an address with the headers of its requests.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct HttpEndpoint {
-    /// The address, with variables replaced.
+    /// The address that requests go to, with variables replaced.
     pub url: String,
     /// Headers of every request, with variables replaced. They may contain keys.
     pub headers: BTreeMap<String, String>,
@@ -69,7 +69,7 @@ pub enum ProtocolChoice {
     Legacy,
     /// Asks which versions the server supports, then falls back to the handshake.
     Auto,
-    /// Versions without a handshake only.
+    /// Versions without a handshake only. A server that knows none of them cannot be used.
     Modern,
 }
 
@@ -78,7 +78,7 @@ pub enum ProtocolChoice {
 pub struct ServerConfig {
     /// The key of the entry; it becomes part of the names of tools.
     pub name: String,
-    /// How it is reached.
+    /// What is started or connected to; it decides which of the other fields count.
     pub endpoint: Endpoint,
     /// How long a call may take, in total; none uses the default limits.
     pub timeout: Option<Duration>,
@@ -94,7 +94,8 @@ pub struct ServerConfig {
     pub protocol: ProtocolChoice,
     /// The hash of what runs or is connected to.
     identity: String,
-    /// One line for people.
+    /// One line for people that shows variables as they are written, so that it holds no
+    /// secrets.
     summary: String,
 }
 
@@ -105,7 +106,7 @@ pub enum ServerConfigError {
     /// It has an address, but does not say which protocol is spoken there.
     #[error("it has a `url` but no `type`; write \"type\": \"http\" or \"type\": \"sse\"")]
     UrlWithoutType,
-    /// It is not valid.
+    /// A required key is missing or a value is not possible; the text says which.
     #[error("{0}")]
     Invalid(String),
 }
@@ -124,7 +125,8 @@ impl ServerConfigError {
 /// A configuration that was read, with warnings for the user.
 #[derive(Debug)]
 pub struct ParsedServer {
-    /// The configuration, with variables replaced.
+    /// The configuration to connect with. Its values may be secrets, because variables are
+    /// replaced.
     pub config: ServerConfig,
     /// Warnings, such as variables that are not set.
     pub warnings: Vec<String>,

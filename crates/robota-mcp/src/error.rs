@@ -13,9 +13,10 @@ pub enum McpError {
     /// The server did not start, or the connection was refused.
     #[error("the MCP server `{server}` cannot be reached: {problem}")]
     Connect {
-        /// The name in the configuration.
+        /// The key of the server in `mcpServers`, or the name that was asked for if there is no
+        /// such server.
         server: String,
-        /// What happened, without secrets.
+        /// What the program, the network or the caller reported, without secrets.
         problem: String,
     },
     /// The names of its tools would be those of another server.
@@ -32,7 +33,7 @@ pub enum McpError {
     /// The server requires a login.
     #[error("the MCP server `{server}` needs a login; run `robota mcp login {server}`")]
     NeedsLogin {
-        /// The name in the configuration.
+        /// The key of the server in `mcpServers`, which `robota mcp login` takes.
         server: String,
     },
     /// The rights of the login do not suffice.
@@ -41,7 +42,7 @@ pub enum McpError {
          {server}`", scope.as_ref().map(|scope| format!(" ({scope})")).unwrap_or_default()
     )]
     NeedsRights {
-        /// The name in the configuration.
+        /// The key of the server, to log in again with more scopes.
         server: String,
         /// The scopes that it names; none if it names none.
         scope: Option<String>,
@@ -54,7 +55,7 @@ pub enum McpError {
         scope.as_ref().map(|scope| format!(" (it requires {scope})")).unwrap_or_default()
     )]
     HeaderRefused {
-        /// The name in the configuration.
+        /// The key of the server, in whose entry the header is written.
         server: String,
         /// The scopes that it requires; none if it names none.
         scope: Option<String>,
@@ -65,7 +66,7 @@ pub enum McpError {
          with `robota mcp get {server}`"
     )]
     NotAsReviewed {
-        /// The name in the configuration.
+        /// The key of the server that the user reviewed.
         server: String,
     },
     /// The server answers only after the user has opened addresses, for instance to log in elsewhere.
@@ -74,32 +75,33 @@ pub enum McpError {
         opened(questions)
     )]
     NeedsAddress {
-        /// The name in the configuration.
+        /// The key of the server that asks for the addresses.
         server: String,
         /// Its text, on one line and cut.
         message: String,
         /// What it asks for, as the parameters of `elicitation/create`.
         questions: Vec<Value>,
     },
-    /// The server failed too often.
+    /// The server failed so often that calls do not start it until the failures are older than
+    /// the period.
     #[error(
         "the MCP server `{server}` failed {times} times within {} minutes: {problem}; it is not \
          started again now", within.as_secs() / 60
     )]
     GaveUp {
-        /// The name in the configuration.
+        /// The key of the server that calls do not start now.
         server: String,
         /// How often it failed within the period.
         times: usize,
         /// The period in which failures are counted.
         within: Duration,
-        /// The last failure, in words.
+        /// The last failure, as the status of the server shows it.
         problem: String,
     },
     /// The server answered with an error.
     #[error("the MCP server `{server}` answered with error {code}: {message}")]
     Answer {
-        /// The name in the configuration.
+        /// The key of the server that sent the error.
         server: String,
         /// The JSON-RPC code of the error.
         code: i32,
@@ -109,7 +111,7 @@ pub enum McpError {
     /// The server did not answer in time.
     #[error("the MCP server `{server}` did not answer within {} s", limit.as_secs())]
     TimedOut {
-        /// The name in the configuration.
+        /// The key of the server that was waited for.
         server: String,
         /// The limit that was reached: without progress, or in total.
         limit: Duration,
@@ -117,7 +119,7 @@ pub enum McpError {
     /// The connection ended while the server worked on a request.
     #[error("the connection to the MCP server `{server}` ended: {problem}")]
     Closed {
-        /// The name in the configuration.
+        /// The key of the server whose program ended or whose connection broke off.
         server: String,
         /// Why, as far as is known; for a program the end of its standard error.
         problem: String,
@@ -125,13 +127,13 @@ pub enum McpError {
     /// The session of the server is over; a new connection is needed. The request did not run.
     #[error("the session with the MCP server `{server}` has expired")]
     Expired {
-        /// The name in the configuration.
+        /// The key of the server to connect to again.
         server: String,
     },
     /// This side cancelled the request; the server may have worked on it.
     #[error("the request to the MCP server `{server}` was cancelled")]
     Cancelled {
-        /// The name in the configuration.
+        /// The key of the server that was asked to stop its work.
         server: String,
     },
     /// A prompt was used without an argument that it needs.
@@ -145,7 +147,7 @@ pub enum McpError {
     /// The server sent something that is not an answer to the request.
     #[error("the MCP server `{server}` sent an invalid answer: {problem}")]
     Invalid {
-        /// The name in the configuration.
+        /// The key of the server that does not keep to the protocol.
         server: String,
         /// What is wrong with the answer.
         problem: String,

@@ -30,11 +30,11 @@ pub struct ToolReview {
     pub name: String,
     /// The approved definition; none if the tool is new.
     pub approved: Option<ToolDefinition>,
-    /// The definition of the server.
+    /// The definition that the server sends now, which an approval would accept.
     pub now: ToolDefinition,
 }
 
-/// Instructions for models that differ.
+/// Instructions for models that differ from those that the user approved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct InstructionsReview {
     /// The approved text; none if there was none.

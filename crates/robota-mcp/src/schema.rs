@@ -289,7 +289,8 @@ impl<'a> Projection<'a> {
         Some(value.clone())
     }
 
-    /// Writes the type. Lists of types become alternatives; `null` beside one type is left out. Returns
+    /// Writes the type. Lists of types become alternatives; `null` with one other type is left out.
+    /// Returns
     /// none if too many bytes were produced.
     fn types(&mut self, fields: &Map<String, Value>, out: &mut Map<String, Value>) -> Option<()> {
         match fields.get("type") {

@@ -26,7 +26,7 @@ pub use content::{ResourceBody, ServedContent, ServedMessage, ServedResource};
 pub use host::{Asked, LogLevel, McpHost, OpenQuestion};
 pub use http::{HttpOptions, HttpService, http_service};
 
-/// What a server offers.
+/// What this program offers to hosts when it is the server.
 #[derive(Clone)]
 pub struct Served {
     /// The tools; the list may be empty.
@@ -102,7 +102,7 @@ pub trait ServedPrompts: Send + Sync {
 /// Describes a resource, or a pattern of addresses of resources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourceInfo {
-    /// The address, or the pattern.
+    /// The address that a host reads, or the pattern that it fills in.
     pub uri: String,
     /// The name for people, on one line.
     pub name: String,
@@ -128,9 +128,10 @@ pub struct PromptInfo {
 pub struct PromptArgumentInfo {
     /// The name by which hosts pass it.
     pub name: String,
-    /// A description for the user.
+    /// What to enter; hosts show it when they ask for the argument.
     pub description: String,
-    /// Whether the prompt needs it.
+    /// Whether the prompt needs it. Requests without it are refused before
+    /// [`ServedPrompts::get`].
     pub required: bool,
 }
 
@@ -168,7 +169,7 @@ pub struct ServedResult {
     pub content: Vec<ServedContent>,
     /// The result for programs; none if it has text only.
     pub structured: Option<Value>,
-    /// Whether the call failed.
+    /// Whether the call failed; `content` then says why, for the model of the host.
     pub is_error: bool,
 }
 
@@ -184,7 +185,7 @@ impl ServedResult {
     }
 }
 
-/// How a server describes itself.
+/// How a server describes itself to a host in the handshake.
 #[derive(Debug, Clone)]
 pub struct ServerInfo {
     /// The name that hosts show and log.

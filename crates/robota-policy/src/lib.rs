@@ -52,6 +52,7 @@ mod explain;
 pub mod fuzzing;
 mod glob;
 mod judge;
+mod limits;
 mod policy;
 mod presets;
 mod program;
@@ -66,6 +67,7 @@ mod workspace;
 
 pub use call::{ToolCall, name_denies};
 pub use explain::{ExplainedCommand, Explanation, RuleExample, RuleExplanation, explain_rule};
+pub use limits::CallLimits;
 pub use policy::{Policy, PolicySpec};
 pub use presets::{DEFAULT_ALLOW, Preset, presets};
 #[doc(hidden)]

@@ -389,8 +389,20 @@ impl Policy {
     #[must_use]
     pub fn may_read(&self, path: &Path, paths: &dyn Paths) -> bool {
         let file = FileRef::lookup(&self.workspace.cwd.join(path), paths);
-        // Only deny rules: a search may not ask about each file that it passes.
+        // Only deny rules: see `needs_approval_to_read` for the others.
         self.deny.about(&file, READ).is_none()
+    }
+
+    /// Returns whether a search (Grep) has to leave this file out, because an ask rule for Read names it:
+    /// the gate judges the folder of a search, not the files in it.
+    #[must_use]
+    pub fn needs_approval_to_read(&self, path: &Path, paths: &dyn Paths) -> bool {
+        let named = || {
+            let file = FileRef::lookup(&self.workspace.cwd.join(path), paths);
+            self.ask.naming(&file, READ).is_some()
+        };
+        // The look-up costs system calls for each file of a search, and most users have no such rule.
+        self.ask.about_reads() && named()
     }
 
     /// Returns whether an allow rule names this private or loopback address, or `localhost`, for

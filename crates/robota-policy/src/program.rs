@@ -172,7 +172,7 @@ named! {
         PlainEdit = "edit",      // where edits are free it may be, since it does nothing else
         Broad = "broad",         // a rule for the program alone would allow almost anything
         Danger = "danger",       // the command itself is code that is run, with any options
-        MayWrite = "writes",     // it may write to the files it is given to read, or beside them
+        MayWrite = "writes",     // it may write to the files it is given to read, or next to them
         Interprets = "code",     // its words may be programs of a language of their own
         Inline = "inline",       // its words may be programs that remove files
         Targets = "targets",     // it has no subcommands; its first word selects what it does

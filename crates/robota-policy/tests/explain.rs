@@ -323,6 +323,21 @@ fn core_21_results_are_filtered_by_read_denies() {
 }
 
 #[test]
+fn core_21_searches_leave_out_files_that_need_approval() {
+    let paths = MemoryPaths::load();
+    let spec = spec().rules(List::Ask, RuleSource::session(), ["Read(.env)", "Read(secrets/**)"]);
+    let (policy, _) = Policy::new(&spec, &paths);
+    let asks = |path: &str| policy.needs_approval_to_read(Path::new(path), &paths);
+    assert!(asks(".env") && asks("sub/.env") && asks("secrets/prod/db.txt"));
+    assert!(asks("innocent.txt"), "a link to a file that needs approval");
+    assert!(!asks("src/main.rs") && !asks("/proj/app/README.md"));
+    // A rule about all reads asks about the call of Grep itself, and then nothing is left out.
+    let every = self::spec().rules(List::Ask, RuleSource::session(), ["Read"]);
+    let (policy, _) = Policy::new(&every, &paths);
+    assert!(!policy.needs_approval_to_read(Path::new(".env"), &paths));
+}
+
+#[test]
 fn core_21_additional_directories_are_workspace() {
     let spec =
         PolicySpec::new(Workspace::new("/proj/app", "/home/ada").with_additional("/proj/other"));

@@ -56,7 +56,7 @@ pub enum Credentials {
     },
     /// An application of Microsoft Entra; its secret is exchanged for a token.
     Entra {
-        /// The tenant's id or domain.
+        /// The id of the organisation in Entra, or one of its domains.
         tenant: String,
         /// The application's id, which is no secret.
         client_id: String,

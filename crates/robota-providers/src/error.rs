@@ -17,9 +17,9 @@ pub enum BuildError {
     /// The description of a vendor is invalid.
     #[error("the vendor `{name}` is invalid: {reason}")]
     Profile {
-        /// The `type` of the vendor.
+        /// The `type` of the vendor, as its file has it.
         name: String,
-        /// What is invalid, for people.
+        /// Which field is not valid, and why, for people.
         reason: String,
     },
     /// The vendor has no default address, and the settings have none.
@@ -75,7 +75,7 @@ pub enum BuildError {
     Credentials {
         /// The display name of the vendor.
         vendor: String,
-        /// What is wrong with them.
+        /// Why no credentials can be made of the settings.
         reason: String,
     },
     /// A key or a header contains characters that HTTP headers do not allow.

@@ -26,14 +26,14 @@ use crate::definition::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wire {
-    /// Anthropic Messages (`/v1/messages`).
+    /// The Messages API of Anthropic (`/v1/messages`).
     AnthropicMessages,
     /// OpenAI Chat Completions, which most other services also offer.
     #[default]
     ChatCompletions,
     /// OpenAI Responses (`/v1/responses`), without storage at the service.
     Responses,
-    /// Gemini's streaming `generateContent`.
+    /// The streaming `generateContent` of the Gemini API.
     GeminiGenerateContent,
 }
 
@@ -64,7 +64,7 @@ impl Wire {
     }
 }
 
-/// How requests carry the key.
+/// Names the header in which requests carry the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -74,7 +74,7 @@ pub enum Auth {
     Bearer,
     /// `x-api-key: KEY`, as Anthropic.
     XApiKey,
-    /// `api-key: KEY`, as Azure.
+    /// `api-key: KEY`, as Azure requires it.
     ApiKey,
     /// `x-goog-api-key: KEY`, as Google.
     XGoogApiKey,
@@ -111,7 +111,7 @@ pub struct OffHostOverrides {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// The name in settings.
+    /// The name that settings and arguments use for the vendor.
     #[serde(rename = "type")]
     pub vendor: String,
     /// The name to show to people.
@@ -148,7 +148,7 @@ pub struct Profile {
     /// Whether the service needs a key.
     #[serde(default)]
     pub credential: CredentialRequirement,
-    /// How requests carry the key.
+    /// The header in which requests carry the key.
     #[serde(default)]
     pub auth: Auth,
     /// The model to use when the settings name none.

@@ -88,6 +88,7 @@ impl RemoteProvider {
         if let Some(token) = token {
             let mut value = HeaderValue::from_str(&format!("Bearer {}", token.expose()))
                 .map_err(|_| bad("the token has characters that no header can have".to_owned()))?;
+            // Keeps the token out of debug output and out of the tables of HTTP/2.
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
             secrets.push(token.expose().to_owned());
@@ -238,6 +239,7 @@ impl Answer {
     /// Adds an item, unless the answer has ended.
     fn push(&mut self, item: Result<Delta, ProviderError>) {
         if !self.ended {
+            // What follows the end is ignored: a caller must not receive two ends.
             self.ended = matches!(item, Ok(Delta::End(_)) | Err(_));
             self.ready.push_back(item);
         }

@@ -143,11 +143,11 @@ impl PoolAgentOptions {
     }
 }
 
-/// Reports what [`Pool::resume_all`] did.
+/// Reports which sessions [`Pool::resume_all`] added, and which failed.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct ResumedAll {
-    /// How many sessions were added.
+    /// How many sessions were added to the pool.
     pub added: usize,
     /// The sessions that failed, and why. One that cannot be read is not in the pool. One that has
     /// something to do and could not be opened, because another process has it open, is: a message or

@@ -76,7 +76,7 @@ pub struct RoomMessage {
     pub number: u64,
     /// The name of the member, or of the client, that said it.
     pub from: String,
-    /// The members that receive it.
+    /// The names of the members that receive it.
     pub to: Vec<String>,
     /// The text as it was said, with its mentions.
     pub text: String,
@@ -89,7 +89,7 @@ pub struct RoomMessage {
 pub struct Said {
     /// The number that the message got in the room.
     pub number: u64,
-    /// The members that received it.
+    /// The names of the members that received it.
     pub delivered: Vec<String>,
     /// The members whose session could not be opened. The room tries again with the next message; a
     /// member whose session was deleted has left the room.
@@ -345,7 +345,7 @@ impl Room {
                 }
                 let Some(session) = room.members.get(member) else { continue };
                 // Read for the first member that can receive it: after a long absence of a member there
-                // may be many that nobody can.
+                // may be many messages that no member can receive.
                 let message = match &mut message {
                     Some(message) => message,
                     unread => unread.insert(self.message_at(owed.seq).await?),

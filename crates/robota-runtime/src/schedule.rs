@@ -80,7 +80,7 @@ pub struct Schedules {
 pub struct ScheduleInfo {
     /// The id by which it is paused, resumed and removed.
     pub id: ScheduleId,
-    /// What it does and when.
+    /// When it fires, what it sends, and what happens with missed times.
     pub spec: ScheduleAdded,
     /// Whether it is paused, so that it does not fire.
     pub paused: bool,

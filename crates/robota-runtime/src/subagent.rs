@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 pub use events::action;
 pub use in_process::InProcessAgents;
-pub use lines::{AgentReply, AgentRequest, FromAgent, ToAgent};
+pub use lines::{AgentReply, AgentRequest, FromAgent, HookExitLine, ToAgent};
 pub use process::{AgentObserver, AgentProcesses, AgentRunners, NewAgentProcess, ProcessAgents};
 pub use serve::{AgentOutput, ParentRequests, serve_agent};
 

@@ -41,7 +41,7 @@ pub struct Worktree {
     pub path: PathBuf,
     /// The branch that is checked out there, which begins with `robota/`.
     pub branch: String,
-    /// The commit it began with.
+    /// The commit at which its branch began.
     pub base: String,
     /// The top folder of the repository it belongs to; for a bare one, the git folder.
     pub repository: PathBuf,

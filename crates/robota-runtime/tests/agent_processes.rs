@@ -29,7 +29,9 @@ impl AgentProcesses for Scripts {
         let spec = CommandSpec::new("sh", "/").args(["-c", &self.script]).env(environment);
         let start = serde_json::Value::Null;
         let (_, stops) = tokio::sync::mpsc::unbounded_channel();
-        Ok(NewAgentProcess { spec, start, observer: Box::new(|_| None), stops })
+        let (_, rules) = tokio::sync::mpsc::unbounded_channel();
+        let observer = Box::new(|_: &Arc<Envelope>| None);
+        Ok(NewAgentProcess { spec, start, observer, stops, rules, hooks: None })
     }
 
     async fn reply(&self, _: &AgentJob, _: AgentRequest) -> AgentReply {
@@ -111,7 +113,9 @@ impl AgentProcesses for Watched {
         let spec = CommandSpec::new("sh", "/").args(["-c", "kill -9 $$"]).env(environment);
         let start = serde_json::Value::Null;
         let (_, stops) = tokio::sync::mpsc::unbounded_channel();
-        Ok(NewAgentProcess { spec, start, observer: Box::new(|_| None), stops })
+        let (_, rules) = tokio::sync::mpsc::unbounded_channel();
+        let observer = Box::new(|_: &Arc<Envelope>| None);
+        Ok(NewAgentProcess { spec, start, observer, stops, rules, hooks: None })
     }
 
     async fn reply(&self, _: &AgentJob, _: AgentRequest) -> AgentReply {

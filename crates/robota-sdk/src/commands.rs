@@ -33,7 +33,7 @@ use crate::interactive::InteractiveSession;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct CommandResult {
-    /// The text to show.
+    /// The text that clients show to the user; of a command that failed, why it failed.
     pub message: String,
     /// Whether the command did what it was asked.
     pub success: bool,

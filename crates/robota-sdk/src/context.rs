@@ -142,6 +142,7 @@ impl ProjectContext {
         let (system, parts) = composer.finish();
         let listed = request.lists_skills.then(|| skills.clone());
         let nested = NestedContexts::new(has_instructions.then_some(instructions), listed);
+        let notices = limited(notices);
         Self {
             system,
             parts,
@@ -155,6 +156,19 @@ impl ProjectContext {
             allow,
         }
     }
+}
+
+/// The most notices about files of a folder.
+const MAX_NOTICES: usize = 20;
+
+/// Returns the first notices, and how many follow: a checkout must not be able to fill the screen.
+fn limited(mut notices: Vec<Notice>) -> Vec<Notice> {
+    let more = notices.len().saturating_sub(MAX_NOTICES);
+    notices.truncate(MAX_NOTICES);
+    if more > 0 {
+        notices.push(Notice::Note(format!("and {more} more problems of files for agents")));
+    }
+    notices
 }
 
 /// Reads the instruction files of a folder.

@@ -28,7 +28,7 @@ pub enum SdkError {
     Option {
         /// The name of the option, as in the options type.
         option: &'static str,
-        /// What is wrong with it.
+        /// What is wrong with its value, and what it can be.
         problem: String,
     },
     /// A permission rule of the caller is invalid.
@@ -36,7 +36,7 @@ pub enum SdkError {
     Rule {
         /// The rule as the caller wrote it, such as `Bash(git *)`.
         rule: String,
-        /// What is wrong with it.
+        /// Why the rule is not valid, as the policy explains it.
         problem: String,
     },
     /// A folder cannot be used: as the working folder, or as the folder of a plugin in a
@@ -45,7 +45,7 @@ pub enum SdkError {
     Folder {
         /// The folder as it was named, which may be relative.
         folder: PathBuf,
-        /// What is wrong with it.
+        /// Why the folder cannot be used.
         problem: String,
     },
     /// A link in the project would redirect files that this crate writes.
@@ -58,7 +58,7 @@ pub enum SdkError {
     Link {
         /// The link, in the folder `.robota` of the project or that folder itself.
         link: PathBuf,
-        /// What it refers to.
+        /// The place to which the link leads.
         target: PathBuf,
     },
     /// The id for a new session is invalid.
@@ -89,9 +89,9 @@ pub enum SdkError {
     /// A hook blocked what the user or a host asked for.
     #[error("{event} hook: {reason}")]
     Blocked {
-        /// The event of the hook.
+        /// The event at which the hook ran.
         event: HookEvent,
-        /// Why it blocks, in the words of the hook.
+        /// The reason that the hook gave.
         reason: String,
     },
     /// A file cannot be read for the session.
@@ -105,14 +105,14 @@ pub enum SdkError {
     /// A skill cannot be used: the gate refuses a command of it, or it failed.
     #[error(transparent)]
     Skill(#[from] SkillFailure),
-    /// Too many prompts wait.
+    /// As many prompts wait for the turn as the session accepts.
     #[error("{limit} prompt{} already wait{}; send this one later, or cancel one that waits",
         if *limit == 1 { "" } else { "s" }, if *limit == 1 { "s" } else { "" })]
     QueueFull {
-        /// How many may wait.
+        /// The number of prompts that may wait, which the builder of the session sets.
         limit: usize,
     },
-    /// A repository cannot be fetched.
+    /// A git repository with a plugin or a marketplace cannot be fetched.
     #[error("cannot fetch {url}: {problem}")]
     Git {
         /// The address of the repository, as the source names it.
@@ -126,10 +126,11 @@ pub enum SdkError {
     /// The sandbox that is required is not available.
     #[error("the requested sandbox is not available")]
     Sandbox(#[source] SandboxError),
-    /// Secrets cannot be redacted.
+    /// The values of secrets cannot be made into a search for them, so the session is not
+    /// opened.
     #[error("cannot prepare the redaction of secrets")]
     Redactor(#[source] robota_core::redact::RedactorError),
-    /// The session store failed.
+    /// The session store failed, or refused the request.
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// The session failed, or it has ended.
@@ -143,7 +144,7 @@ pub enum SdkError {
     Io {
         /// What failed, with the path; the cause is the source of this error.
         what: String,
-        /// The error of the system.
+        /// What the operating system reports.
         #[source]
         source: std::io::Error,
     },

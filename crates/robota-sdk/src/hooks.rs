@@ -1,7 +1,7 @@
 //! Executors for the kinds of hooks that are not commands, and the list of configured hooks.
 //!
 //! [`HttpHooks`] sends the event to a server, [`PromptHooks`] asks a model, [`AgentHooks`] gives the
-//! question to an agent with read-only tools. A
+//! question to an agent with read-only tools, [`McpToolHooks`] calls a tool of an MCP server. A
 //! [`HookRunner`](robota_core::hook::HookRunner) selects the hooks of an event and passes each to
 //! the executor of its kind. Every error is a failure, and a failure blocks where hooks decide.
 //!
@@ -25,6 +25,7 @@ mod agent;
 mod answer;
 mod http;
 mod listing;
+mod mcp_tool;
 mod prompt;
 mod url_pattern;
 
@@ -37,6 +38,7 @@ use robota_core::usage::Usage;
 pub use agent::{AgentHooks, HookAgent, HookTask, MAX_AGENT_ROUNDS, ReadOnlyHookAgent};
 pub use http::HttpHooks;
 pub use listing::{HookEffect, HookListing, ListedHook};
+pub use mcp_tool::McpToolHooks;
 pub use prompt::PromptHooks;
 pub use url_pattern::{InvalidUrlPattern, UrlPattern};
 

@@ -81,7 +81,7 @@ pub struct OpenRequest {
     pub choice: SessionChoice,
     /// The working folder; none for that of the program.
     pub cwd: Option<PathBuf>,
-    /// Further folders of the workspace.
+    /// Folders outside of the working folder that also belong to the workspace.
     pub directories: Vec<PathBuf>,
     /// The permission mode; none for that of the settings.
     pub mode: Option<Mode>,
@@ -101,7 +101,7 @@ pub struct OpenRequest {
     pub queue_limit: Option<usize>,
     /// The MCP servers that the client passes to the session.
     pub mcp_servers: Vec<ClientMcpServer>,
-    /// Receives messages for the user.
+    /// Is called with messages for the user, such as settings that are ignored.
     pub on_notice: Arc<dyn Fn(Notice) + Send + Sync>,
 }
 
@@ -143,7 +143,7 @@ pub struct ClientMcpServer {
     /// The name, which is part of the names of its tools. Of two servers with one name the last
     /// counts.
     pub name: String,
-    /// How it is reached.
+    /// How the session reaches the server: a program that it starts, or an address.
     pub connection: McpConnection,
 }
 
@@ -167,7 +167,7 @@ pub enum McpConnection {
         command: String,
         /// The arguments of the program, in order; no shell reads them.
         args: Vec<String>,
-        /// Variables of its environment.
+        /// Variables that are added to the environment of the program.
         env: BTreeMap<String, String>,
     },
     /// A server at an address, by streamable HTTP.
@@ -267,9 +267,9 @@ pub const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 pub struct HostError {
     /// What kind of problem it is.
     pub kind: HostErrorKind,
-    /// The problem, for people.
+    /// What failed, for the user of the client.
     pub message: String,
-    /// What to do about it.
+    /// What the user can do about it; none if there is no advice.
     pub hint: Option<String>,
 }
 
@@ -289,9 +289,9 @@ pub struct HostError {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostErrorKind {
-    /// There is no such session.
+    /// The store has no session with this id, or the session is not open.
     NotFound,
-    /// The request is not valid.
+    /// The client sent a value that is not valid; the same request fails again.
     Invalid,
     /// No model is configured, or its key is missing.
     NoModel,
@@ -308,6 +308,7 @@ impl HostError {
 
 impl From<SdkError> for HostError {
     fn from(error: SdkError) -> Self {
+        // Before the kind: protocols have a code of their own for what does not exist.
         let missing = matches!(
             &error,
             SdkError::SessionNotFound(_)

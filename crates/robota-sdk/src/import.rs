@@ -101,7 +101,7 @@ pub struct ForeignSession {
     pub agent: ImportSource,
     /// The session as a record: its id, folder, messages and history.
     pub record: Record,
-    /// What was left out.
+    /// What the session had and the record has not, for the user.
     pub report: ImportReport,
 }
 

@@ -165,13 +165,13 @@ pub struct McpEntryError {
 /// ```
 #[derive(Debug, Default)]
 pub struct ConfiguredServers {
-    /// Their configurations, highest precedence first.
+    /// The servers that can be connected, those of the highest precedence first.
     pub configs: Vec<ServerConfig>,
-    /// Where each is configured.
+    /// The scope that each server comes from, by the name of the server.
     pub scopes: BTreeMap<String, McpScope>,
-    /// Entries that cannot be used.
+    /// The entries that no connection can be made of, with the reasons.
     pub errors: Vec<McpEntryError>,
-    /// Messages for the user.
+    /// What the user should know about the configuration, such as variables that are not set.
     pub notices: Vec<Notice>,
 }
 
@@ -183,8 +183,15 @@ pub fn configured(project: &Project, setup: &McpSetup) -> ConfiguredServers {
     if !setup.strict {
         listing.add_plugins(project.plugins.active());
     }
-    let McpListing { mut entries, problems, waiting } = listing;
+    let McpListing { mut entries, problems, waiting, managed, excluded } = listing;
     let mut found = ConfiguredServers::default();
+    if let Some(file) = managed.filter(|_| !excluded.is_empty()) {
+        found.notices.push(Notice::Note(format!(
+            "MCP servers that are not used, because the administrator allows only those of {}: {}",
+            file.display(),
+            excluded.join(", ")
+        )));
+    }
     if let Some(only) = &setup.only {
         let known: Vec<_> = entries.iter().map(|entry| entry.name.clone()).collect();
         let missing = only.iter().filter(|name| {
@@ -208,6 +215,7 @@ pub fn configured(project: &Project, setup: &McpSetup) -> ConfiguredServers {
         )));
     }
     let reader = EntryReader::new(project);
+    // First: what the host sets at run time is above the entries of files with the same name.
     reader.read_replaceable(&setup.replaceable, &mut found);
     for entry in entries {
         if !found.scopes.contains_key(&entry.name) {
@@ -218,7 +226,7 @@ pub fn configured(project: &Project, setup: &McpSetup) -> ConfiguredServers {
         if found.scopes.contains_key(name) {
             continue;
         }
-        match reader.access.refusal(name, Reached::Host) {
+        match reader.refusal(name, McpScope::Dynamic, Reached::Host) {
             None => {
                 found.scopes.insert(name.clone(), McpScope::Dynamic);
                 found.configs.push(ServerConfig::in_host(name));
@@ -240,6 +248,15 @@ impl<'a> EntryReader<'a> {
         Self { project, access: McpAccess::load(&project.places, &project.settings) }
     }
 
+    /// Returns why a server may not be used; none if it may.
+    fn refusal(&self, name: &str, scope: McpScope, reached: Reached<'_>) -> Option<String> {
+        let managed = self.project.settings.managed_servers.as_ref();
+        match managed.filter(|_| scope != McpScope::Managed) {
+            Some(managed) => Some(managed.refusal()),
+            None => self.access.refusal(name, reached),
+        }
+    }
+
     fn read(
         &self,
         name: &str,
@@ -253,7 +270,7 @@ impl<'a> EntryReader<'a> {
                 for warning in parsed.warnings {
                     found.notices.push(Notice::Note(format!("MCP server `{name}`: {warning}")));
                 }
-                match self.access.refusal(name, reached(&parsed.config)) {
+                match self.refusal(name, scope, reached(&parsed.config)) {
                     None => {
                         found.scopes.insert(name.to_owned(), scope);
                         let mut config = parsed.config;
@@ -313,6 +330,7 @@ pub fn options(
         roots: project.workspace().additional,
         environment: environment.clone(),
         catalogs: folder.as_ref().map(|folder| CatalogStore::new(folder.join("servers"))),
+        // In the folder of the user, not of the project: a checkout must not read the logins.
         tokens: folder.map(|folder| TokenStore::new(folder.join("tokens.json"))),
         on_notice: Arc::new(move |text| on_notice(Notice::Note(text))),
         ..McpClientOptions::new(supervisor.clone(), project.cwd())

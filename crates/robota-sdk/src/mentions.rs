@@ -71,7 +71,7 @@ pub enum Attached {
     Folder,
     /// Nothing: the file may not be read without a question, or there are too many mentions.
     Nothing {
-        /// Why not, for the user.
+        /// Why the file is not attached; clients show it to the user.
         reason: String,
     },
 }

@@ -165,7 +165,10 @@ impl Hooks for PlanNotices {
     fn has_point(&self, point: HookPoint) -> bool {
         match point {
             HookPoint::UserPromptSubmit => self.is_active(),
-            HookPoint::PreToolUse | HookPoint::PostToolUse | HookPoint::Stop => false,
+            HookPoint::PreToolUse
+            | HookPoint::PostToolUse
+            | HookPoint::PostToolBatch
+            | HookPoint::Stop => false,
         }
     }
 

@@ -61,6 +61,8 @@ pub struct ProjectOptions {
     pub trust: bool,
     /// Secrets that are redacted besides those that the environment and the settings name.
     pub secrets: Vec<Secret>,
+    /// The folders of the administrator, lowest first; none takes those of the machine.
+    pub managed: Option<Vec<PathBuf>>,
 }
 
 /// Holds the settings and the policy of one working folder.
@@ -109,6 +111,9 @@ impl Project {
         places.cwd = cwd;
         places.settings = options.settings.clone().map(check_settings).transpose()?;
         places.sources = options.sources.clone();
+        if let Some(managed) = &options.managed {
+            places.managed.clone_from(managed);
+        }
         let mut plugins = Plugins::load(&places);
         for folder in &options.plugins {
             plugins.use_folder(folder).map_err(|error| SdkError::Option {

@@ -3,16 +3,20 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use robota_config::model::SandboxSettings;
+use robota_config::model::{HiddenSecret, SandboxSettings};
 use robota_core::error::{Diagnose as _, error_chain};
 use robota_core::sandbox::{Fence, SandboxError, SandboxLevel};
 use robota_exec::Environment;
-use robota_exec::sandbox::{Confinement, ReadOnlyFence, SandboxSupport, probe};
-use serde_json::{Map, Value};
+use robota_exec::sandbox::{Confinement, ReadOnlyFence, SandboxSupport, SharedConfinement, probe};
+use robota_policy::Workspace;
 
 use crate::error::SdkError;
 use crate::notice::Notice;
 use crate::project::Project;
+
+mod folders;
+
+pub(crate) use folders::SandboxFolders;
 
 /// The sandbox that the options and the settings ask for.
 ///
@@ -35,6 +39,13 @@ pub struct SandboxRequest {
     pub unsupported: Vec<String>,
 }
 
+/// Returns the rules of the sandbox of a session with these folders, at the level of its start.
+fn fence_of(level: SandboxLevel, project: &Project, workspace: &Workspace) -> Fence {
+    let none = SandboxSettings::default();
+    let settings = project.settings.values.sandbox.as_ref().unwrap_or(&none);
+    fence(level, settings, project, workspace, &mut Vec::new())
+}
+
 /// Combines the option and the settings. An option that restricts more than the settings always
 /// applies; `off` applies only if the merged settings, to which it was added, say so.
 #[must_use]
@@ -50,7 +61,7 @@ pub fn request(project: &Project) -> SandboxRequest {
     };
     let by_argument = argument.is_some_and(|level| level != SandboxLevel::Off);
     let mut unsupported = Vec::new();
-    let fence = fence(level, settings, project, &mut unsupported);
+    let fence = fence(level, settings, project, &project.workspace(), &mut unsupported);
     let required = by_argument || settings.fail_if_unavailable == Some(true);
     let read_only_fence = settings.read_only_fence != Some(false);
     SandboxRequest { fence, read_only_fence, required, unsupported }
@@ -60,9 +71,9 @@ fn fence(
     level: SandboxLevel,
     settings: &SandboxSettings,
     project: &Project,
+    workspace: &Workspace,
     unsupported: &mut Vec<String>,
 ) -> Fence {
-    let workspace = project.workspace();
     let files = settings.filesystem.clone().unwrap_or_default();
     // Temporary folders too: compilers and tests fail without them.
     let mut writable = vec![workspace.cwd.clone()];
@@ -86,8 +97,8 @@ fn fence(
     }
     // Hooks run these outside of the sandbox.
     protected.extend(project.settings.named_files.paths().map(Path::to_owned));
-    let secret_files = texts(&settings.credentials, "files");
-    hidden.extend(secret_files.iter().map(|path| workspace.resolve(path)));
+    let credentials = settings.credentials.clone().unwrap_or_default();
+    hidden.extend(credentials.files.iter().map(|file| workspace.resolve(file.name())));
     let network = settings.network.clone().unwrap_or_default();
     let everywhere = network.allowed_domains.iter().any(|domain| domain == "*");
     if !network.allowed_domains.is_empty() && (!everywhere || !network.denied_domains.is_empty()) {
@@ -114,7 +125,13 @@ fn fence(
         settings.allow_unsandboxed_commands == Some(true),
         "sandbox.allowUnsandboxedCommands: every command runs in the sandbox",
     );
+    unsupported_if(
+        credentials.files.iter().chain(&credentials.env_vars).any(HiddenSecret::is_masked),
+        "sandbox.credentials: the mode of an entry: every mode hides the secret completely",
+    );
     let unknown = settings.other.keys().map(|key| format!("sandbox.{key}"));
+    let unknown =
+        unknown.chain(credentials.other.keys().map(|key| format!("sandbox.credentials.{key}")));
     let unknown = unknown.chain(files.other.keys().map(|key| format!("sandbox.filesystem.{key}")));
     let unknown = unknown.chain(network.other.keys().map(|key| format!("sandbox.network.{key}")));
     unsupported.extend(unknown.map(|key| format!("{key}: unknown key")));
@@ -144,22 +161,15 @@ fn deciding_files(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns the strings of the list `key` of an object.
-fn texts(object: &Map<String, Value>, key: &str) -> Vec<String> {
-    let list = object.get(key).and_then(Value::as_array);
-    let texts = list.into_iter().flatten().filter_map(Value::as_str);
-    texts.map(str::to_owned).collect()
-}
-
 /// Returns the environment of commands. In a sandbox the variables that
 /// `sandbox.credentials.envVars` names are removed.
 pub fn environment(environment: &Environment, confined: bool, project: &Project) -> Environment {
     let settings = project.settings.values.sandbox.as_ref();
-    let hidden = settings.map(|settings| texts(&settings.credentials, "envVars"));
-    let hidden = hidden.unwrap_or_default();
+    let credentials = settings.and_then(|settings| settings.credentials.as_ref());
+    let hidden = credentials.map(|credentials| &credentials.env_vars[..]).unwrap_or_default();
     let kept = environment
         .iter()
-        .filter(|(name, _)| !confined || !hidden.iter().any(|hidden| hidden.as_str() == *name));
+        .filter(|(name, _)| !confined || !hidden.iter().any(|hidden| hidden.name() == *name));
     kept.fold(Environment::new(), |env, (name, value)| env.with(name, value))
 }
 
@@ -176,12 +186,22 @@ pub fn environment(environment: &Environment, confined: bool, project: &Project)
 #[derive(Default)]
 pub struct Fences {
     /// The sandbox of all commands; none when it is off.
-    pub confinement: Option<Arc<Confinement>>,
+    pub confinement: Option<SharedConfinement>,
     /// The fence of commands that were proven to only read; none if it is switched off or the system
     /// has none.
     pub read_only: Option<Arc<ReadOnlyFence>>,
     /// What the user should know about them.
     pub notices: Vec<Notice>,
+    /// What this system can enforce.
+    pub support: SandboxSupport,
+}
+
+impl Fences {
+    /// Returns what makes the sandbox follow the folders of the workspace; none without a sandbox.
+    pub(crate) fn follow_folders(&self, project: &Arc<Project>) -> Option<SandboxFolders> {
+        let confinement = self.confinement.clone()?;
+        Some(SandboxFolders::new(confinement, self.support.clone(), project.clone()))
+    }
 }
 
 /// Prepares what commands run in. An unavailable sandbox is an error if it is required, else a
@@ -208,7 +228,7 @@ pub async fn prepare(
     };
     let mut notices = Vec::new();
     let confinement = confinement(request, &support, &mut notices)?;
-    Ok(Fences { confinement, read_only: read_only.map(Arc::new), notices })
+    Ok(Fences { confinement, read_only: read_only.map(Arc::new), notices, support })
 }
 
 /// Prepares the fence of commands that only read.
@@ -232,7 +252,7 @@ fn confinement(
     request: SandboxRequest,
     support: &SandboxSupport,
     notices: &mut Vec<Notice>,
-) -> Result<Option<Arc<Confinement>>, SdkError> {
+) -> Result<Option<SharedConfinement>, SdkError> {
     if request.fence.level == SandboxLevel::Off {
         return Ok(None);
     }
@@ -246,7 +266,7 @@ fn confinement(
             for gap in gaps.filter(|gap| gap.contains("install bubblewrap")) {
                 notices.push(Notice::Note(format!("not enforced: {gap}")));
             }
-            Ok(Some(Arc::new(confinement)))
+            Ok(Some(Arc::new(confinement).into()))
         }
         // A path in the settings, which may be those of a checkout, must not turn the sandbox off.
         Err(error) if request.required || !matches!(error, SandboxError::Unsupported { .. }) => {

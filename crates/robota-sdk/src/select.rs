@@ -23,11 +23,11 @@ use crate::error::SdkError;
 pub enum SessionChoice {
     /// A new session with this id, or with a random one.
     New(Option<String>),
-    /// An earlier session, which continues.
+    /// An earlier session, which the caller continues.
     Earlier(Earlier),
     /// A fork of an earlier session; the earlier one stays as it is.
     Fork {
-        /// The session to fork.
+        /// The session whose conversation the fork begins with.
         of: Earlier,
         /// The id of the fork; none makes a random one.
         id: Option<String>,

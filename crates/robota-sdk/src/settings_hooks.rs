@@ -14,12 +14,13 @@ use robota_core::permission::Mode;
 use robota_core::redact::Redactor;
 use robota_core::tool::Tool;
 use robota_exec::{CommandHooks, Environment, SessionVariables, Supervisor};
+use robota_mcp::client::McpServers;
 use robota_session::RuleCondition;
 use robota_tools::web::Proxies;
 use serde_json::json;
 
 use crate::hooks::{
-    AgentHooks, HttpHooks, OnHookUsage, PromptHooks, ReadOnlyHookAgent, UrlPattern,
+    AgentHooks, HttpHooks, McpToolHooks, OnHookUsage, PromptHooks, ReadOnlyHookAgent, UrlPattern,
 };
 use crate::model_setup::ModelSetup;
 use crate::notice::Notice;
@@ -53,6 +54,8 @@ pub(crate) struct HookParts<'a> {
     pub(crate) on_usage: OnHookUsage,
     /// The scripts that hooks run.
     pub(crate) files: HookFiles,
+    /// The MCP servers whose tools hooks call.
+    pub(crate) servers: Vec<McpServers>,
 }
 
 /// Returns the hook runner of a session. Problems of the settings are added to `notices`.
@@ -73,8 +76,11 @@ pub(crate) fn runner(
     let agent = ReadOnlyHookAgent::new(model.provider.clone(), model.model.clone(), parts.tools)
         .gate(parts.gate)
         .redactor(parts.redactor)
+        .available_models(project.settings.available_models.clone())
         .on_usage(parts.on_usage.clone());
-    let prompts = PromptHooks::new(model.provider.clone(), model.model.clone());
+    let prompts = PromptHooks::new(model.provider.clone(), model.model.clone())
+        .available_models(project.settings.available_models.clone());
+    let mcp_tools = McpToolHooks::new(parts.servers);
     let mut runner = HookRunner::new(context)
         .transcript(parts.transcript)
         .paths(project::paths())
@@ -82,6 +88,7 @@ pub(crate) fn runner(
         .executor(HookKind::Http, Arc::new(http(project, environment, notices)))
         .executor(HookKind::Prompt, Arc::new(prompts.on_usage(parts.on_usage)))
         .executor(HookKind::Agent, Arc::new(AgentHooks::new(Arc::new(agent))))
+        .executor(HookKind::McpTool, Arc::new(mcp_tools.policy(project.policy.clone())))
         .session_end_timeout(session_end_timeout(&project.environment))
         .condition(Arc::new(RuleCondition::new(project.workspace(), project::paths())))
         .on_notice(on_notice);
@@ -89,6 +96,7 @@ pub(crate) fn runner(
         runner = runner.observer(observer);
     }
     if project.settings.values.disable_all_hooks == Some(true) {
+        // With its executors: hooks that a skill adds later are refused by the same setting.
         return runner;
     }
     for event in HookEvent::ALL {
@@ -137,6 +145,7 @@ fn http(project: &Project, environment: &Environment, notices: &mut Vec<Notice>)
         });
         parsed.collect()
     });
+    // Those of the user, not of commands, whose secrets were removed.
     let variables = project.environment.clone();
     HttpHooks::new(Proxies::of(environment))
         .allowed_urls(urls)

@@ -7,6 +7,7 @@ mod tool;
 
 use std::sync::{Arc, Mutex};
 
+use robota_config::ModelNotAvailable;
 use robota_config::agents::AgentModel;
 use robota_config::skills::{SkillContext, SkillError, SkillInvocation, SkillPart, Skills};
 use robota_config::{ContextReader, Layer, TrustStore};
@@ -19,7 +20,7 @@ use robota_session::{Session, TurnPermissions};
 use robota_tools::Bash;
 use serde_json::json;
 
-pub(crate) use hooks::{OwnHooks, written_groups};
+pub(crate) use hooks::{HookOwner, OwnHooks, written_groups};
 pub(crate) use source::SkillSource;
 pub(crate) use tool::{LateSkillTool, SKILL_TOOL, SkillTool};
 
@@ -71,6 +72,14 @@ pub enum SkillFailure {
         /// Why the agent failed, or why there is none.
         reason: String,
     },
+    /// The settings do not allow the model of the skill.
+    #[error("the skill `{skill}` cannot be used: {error}")]
+    Model {
+        /// The skill, by the name with which it was invoked.
+        skill: String,
+        /// The model, and those that are available.
+        error: ModelNotAvailable,
+    },
     /// The user may not invoke the skill, or the model may not.
     #[error("the skill `{0}` cannot be invoked here")]
     NotInvocable(String),
@@ -80,7 +89,9 @@ impl Diagnose for SkillFailure {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::Skill(error) => error.kind(),
-            Self::NotAllowed { .. } | Self::NotInvocable(_) => ErrorKind::Validation,
+            Self::NotAllowed { .. } | Self::NotInvocable(_) | Self::Model { .. } => {
+                ErrorKind::Validation
+            }
             Self::CommandFailed { .. } | Self::Subagent { .. } => ErrorKind::ToolExecution,
         }
     }
@@ -91,7 +102,10 @@ impl Diagnose for SkillFailure {
             Self::NotAllowed { .. } => {
                 Some("add an allow rule for the command, or change the skill".to_owned())
             }
-            Self::CommandFailed { .. } | Self::Subagent { .. } | Self::NotInvocable(_) => None,
+            Self::CommandFailed { .. }
+            | Self::Subagent { .. }
+            | Self::Model { .. }
+            | Self::NotInvocable(_) => None,
         }
     }
 }
@@ -174,6 +188,7 @@ impl SkillRunner {
     pub(crate) fn reload(&self) {
         let reader = ContextReader::new(&self.project.places);
         let mut skills = lock(&self.skills);
+        // A limit on the skills of the model stays.
         let found = self.project.skills(&reader);
         *skills = found.only_for_model(skills.names_for_model().as_deref());
     }
@@ -243,6 +258,8 @@ impl SkillRunner {
         for part in parts {
             match part {
                 SkillPart::Text(plain) => text.push_str(&plain),
+                // One after the other, in the order of the text: a later command may rely on an
+                // earlier one.
                 SkillPart::Command { command } => {
                     text.push_str(&output_of(&tools, session, name, &command).await?);
                 }
@@ -255,7 +272,9 @@ impl SkillRunner {
             }
         }
         if let Some(hooks) = &grants.hooks {
-            self.hooks.add(&self.project, &format!("the skill `{name}`"), hooks);
+            let layer = body.skill.origin.layer;
+            let owner = HookOwner { name: format!("the skill `{name}`"), layer };
+            self.hooks.add(&self.project, &owner, hooks);
         }
         let (allow, deny) = (grants.allowed_tools, body.skill.disallowed_tools.clone());
         let effort = body.skill.effort.clone();
@@ -283,6 +302,10 @@ impl SkillRunner {
             Some(model) => turn_model(session, model).await,
             None => None,
         };
+        if let Some(model) = &model {
+            let check = self.project.settings.available_models.check(None, model);
+            check.map_err(|error| SkillFailure::Model { skill: name.to_owned(), error })?;
+        }
         let rules = TurnPermissions { allow, deny };
         Ok(PreparedSkill { text, rules, model, effort, fork })
     }

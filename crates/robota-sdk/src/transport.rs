@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use robota_config::ModelNotAvailable;
+use robota_core::hook::ModelSwitchSource;
 use robota_core::ids::SessionId;
 use robota_core::journal::SessionHead;
 use robota_core::permission::Mode;
@@ -62,7 +64,7 @@ pub trait Transport: Send {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransportError {
-    /// No sessions were attached.
+    /// The transport was started before sessions were attached to it.
     #[error("the transport {0} has no sessions; attach them before it starts")]
     NotAttached(&'static str),
     /// The connection to the clients failed.
@@ -70,7 +72,7 @@ pub enum TransportError {
     Io {
         /// What could not be done, for people.
         what: String,
-        /// The error of the system.
+        /// What the operating system reports.
         #[source]
         source: std::io::Error,
     },
@@ -153,7 +155,16 @@ impl SessionHost for OneSession {
         session: &InteractiveSession,
         model: &str,
     ) -> Result<String, HostError> {
-        session.session().config().set_model(model, None);
+        if let Some(project) = session.project() {
+            let available = &project.settings.available_models;
+            let invalid = |error: ModelNotAvailable| {
+                HostError::new(HostErrorKind::Invalid, error.to_string())
+            };
+            available.check(None, model).map_err(invalid)?;
+        }
+        let config = session.session().config();
+        let changed = config.switch_model(ModelSwitchSource::Host, model, None).await;
+        changed.map_err(|error| HostError::new(HostErrorKind::Invalid, error.to_string()))?;
         Ok(model.to_owned())
     }
 }

@@ -383,7 +383,7 @@ fn sdk_21_the_listing_says_what_runs_when_and_from_which_file() {
     let settings = json!({"hooks": {
         "PreToolUse": [
             {"matcher": "Bash|Edit", "hooks": [hook("./check"), hook("./check")]},
-            {"matcher": "(", "hooks": [{"type": "mcp_tool", "server": "x"}]},
+            {"matcher": "(", "hooks": [{"type": "webhook", "server": "x"}]},
         ],
         "Stop": [{"matcher": "x", "hooks": [
             {"type": "command", "command": "log", "timeout": 5000, "async": true, "once": true},

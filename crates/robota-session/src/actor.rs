@@ -8,16 +8,17 @@ mod handle;
 mod request;
 
 use std::collections::{HashMap, VecDeque};
-use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use futures::FutureExt as _;
 use robota_core::backoff::Backoff;
 use robota_core::close::RecoveryHint;
-use robota_core::driver::{Drive, Recorder};
+use robota_core::driver::{Drive, Ports, Recorder};
 use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
 use robota_core::event::{Closed, Event, MessageInjected, Renamed, TurnEnd};
+use robota_core::gate::FailedGate;
+use robota_core::guard::{guarded, guarded_async};
 use robota_core::hook::{EventDecision, HookData, HookEvent, Hooks as _, SessionSource};
 use robota_core::ids::{InputId, SessionId};
 use robota_core::journal::{JournalError, JournalStore, LostReason};
@@ -85,6 +86,14 @@ impl Shared {
         let known = &mut self.turn_setup_mut().setup.base.config.turn;
         if known.model == found.model {
             (known.context_window, known.max_output) = (found.context_window, found.max_output);
+        }
+    }
+
+    fn forget_turn_rules(&self) {
+        let gate = self.turn_setup().setup.base.gate.clone();
+        if guarded("the gate", || gate.forget_turn_rules()).is_none() {
+            // The gate may still allow what was allowed for that turn only.
+            self.turn_setup_mut().setup.base.gate = Arc::new(FailedGate);
         }
     }
 
@@ -194,8 +203,26 @@ pub(crate) fn panicked() -> SessionError {
 
 /// Returns the error of a call whose function panicked in the session's task.
 pub(crate) fn function_panicked(which: &str) -> SessionError {
-    let text = format!("the function {which} panicked; nothing was changed");
+    code_panicked(&format!("the function {which}"))
+}
+
+/// Returns the error of a request in which code of the program panicked.
+fn code_panicked(which: &str) -> SessionError {
+    let text = format!("{which} panicked; the request was not carried out");
     SessionError::Failed(ErrorData::new(ErrorKind::Plugin, text))
+}
+
+/// Adds rules for the turn that starts. A gate that panics may lack a rule that denies calls, so it is
+/// not asked in this turn.
+fn add_turn_rules(ports: &mut Ports, allow: &[String], deny: &[String]) {
+    let gate = ports.gate.clone();
+    let Some(invalid) = guarded("the gate", || gate.add_turn_rules(allow, deny)) else {
+        ports.gate = Arc::new(FailedGate);
+        return;
+    };
+    for rule in invalid {
+        tracing::warn!(rule, "the rule for this turn is not valid");
+    }
 }
 
 /// Who waits for the end of the session.
@@ -252,9 +279,9 @@ impl Actor {
     pub(crate) async fn run(self: Box<Self>) {
         let hub = Arc::clone(&self.shared.hub);
         let span = tracing::info_span!("session", session = %self.shared.id);
-        // Sound, because nothing of the actor is used after a panic: the future that owns it is
-        // dropped.
-        if AssertUnwindSafe(self.serve().instrument(span)).catch_unwind().await.is_err() {
+        // Code of the program is guarded where it is called. This is for a defect of the session
+        // itself; nothing of the actor is used afterwards.
+        if guarded_async("the session's task", self.serve().instrument(span)).await.is_none() {
             hub.end(panicked());
         }
     }
@@ -339,9 +366,7 @@ impl Actor {
             let session_title = self.recorder.state().name.clone();
             let source = self.options.source;
             let data = HookData::SessionStart { source, model, session_title };
-            // A panic of a hook must not end the session before it has begun.
-            let report = AssertUnwindSafe(hooks.run_event(data)).catch_unwind().await;
-            let report = report.unwrap_or_default();
+            let report = hooks.run_event(data).await;
             if let Some(mut name) = report.session_title {
                 self.shared.turn_setup().setup.base.config.redactor.clean(&mut name);
                 // The session begins without the name if it cannot be recorded now.
@@ -408,7 +433,7 @@ impl Actor {
 
     async fn start(&mut self, input: TurnInput) {
         self.shared.hub.set_busy(true);
-        let (ports, mut config) = {
+        let (mut ports, mut config) = {
             let turn = self.shared.turn_setup();
             (turn.ports(&self.shared.approvals, &self.shared.hooks), turn.setup.base.config.clone())
         };
@@ -419,9 +444,7 @@ impl Actor {
         };
         // From the journal, so that a turn that is continued or delivered by another process has them.
         let deny = self.recorder.state().restrictions.of(input_id);
-        for rule in ports.gate.add_turn_rules(&[], deny) {
-            tracing::warn!(rule, "the rule for this turn is not valid");
-        }
+        add_turn_rules(&mut ports, &[], deny);
         // Present only in the process that accepted the input: a resume delivers it without them.
         // Kept until the turn has ended: if the journal fails, the input starts another one.
         if let Some(TurnOptions { options, span }) =
@@ -429,9 +452,7 @@ impl Actor {
         {
             let SendOptions { rules, output, model, model_options, .. } = options;
             caller = span;
-            for rule in ports.gate.add_turn_rules(&rules.allow, &[]) {
-                tracing::warn!(rule, "the rule for this turn is not valid");
-            }
+            add_turn_rules(&mut ports, &rules.allow, &[]);
             config.output = output;
             if let Some(model) = model {
                 config.turn.set_model(model);
@@ -470,7 +491,7 @@ impl Actor {
 
     fn turn_ended(&mut self, report: &TurnReport) {
         // Before the next turn can start: rules of this turn must not reach it.
-        self.shared.turn_setup().setup.base.gate.forget_turn_rules();
+        self.shared.forget_turn_rules();
         // An input that was cancelled, or joined the turn that ran, starts none.
         let waiting = &self.recorder.state().inputs;
         self.turn_options.retain(|input, _| waiting.contains_key(input));
@@ -508,12 +529,7 @@ impl Actor {
         if !failed || !hooks.has_event(HookEvent::StopFailure) {
             return;
         }
-        let error = report.error.as_ref();
-        let data = HookData::StopFailure {
-            error: error.map_or("unknown", |error| error.kind.code()).to_owned(),
-            error_details: error.map(|error| error.message.clone()),
-            last_assistant_message: (!report.text.is_empty()).then(|| report.text.clone()),
-        };
+        let data = HookData::stop_failure(report.error.as_ref(), &report.text);
         self.background.spawn(async move {
             // In the background: the user has the error already and must not wait for a hook before
             // the next input.
@@ -572,7 +588,7 @@ impl Actor {
         let hooks = self.shared.hooks.clone();
         if hooks.has_event(HookEvent::SessionEnd) {
             let data = HookData::SessionEnd { reason: end.reason.clone() };
-            let _ = AssertUnwindSafe(hooks.run_event(data)).catch_unwind().await;
+            hooks.run_event(data).await;
         }
         let (session, reason) = (self.shared.id.clone(), end.reason);
         self.release(SessionError::Closed { session, reason }).await;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use indexmap::IndexMap;
 use robota_core::approve::{Answer, Approver, NoApprover, Question, RuleSink, Scope};
 use robota_core::gate::Gate;
+use robota_core::guard::{guarded, guarded_async};
 use robota_core::hook::{EventDecision, HookData, HookEvent, Hooks as _, NotificationType};
 use robota_core::ids::{CallId, SessionId};
 use robota_core::permission::{PermissionUpdate, RuleUpdate, UpdateDestination, Verdict};
@@ -42,7 +43,7 @@ pub enum Approvals {
 pub enum Decision {
     /// The call may run, and similar calls as far as the scope says.
     Allow(Scope),
-    /// The call may not run.
+    /// The call may not run; its result says that it was denied.
     Deny,
 }
 
@@ -223,7 +224,8 @@ impl ApprovalQueue {
         }
         // Before the answer is sent, so that calls that are judged after it find the rules.
         // In memory first: if saving fails, the session still has what the user allowed.
-        if let Err(error) = self.gate.remember(&rules) {
+        let remembered = guarded("the gate", || self.gate.remember(&rules));
+        if let Err(error) = remembered.unwrap_or_else(|| Err("the gate panicked".to_owned())) {
             return Answer::Allow { note: add(format!("for this call only: {error}")) };
         }
         if scope == Scope::Session {
@@ -294,6 +296,11 @@ impl ApprovalQueue {
 
     /// Saves a change, unless hooks block the change of the settings.
     async fn save(&self, update: &PermissionUpdate) -> Result<(), String> {
+        let saving = guarded_async("the rule sink", self.save_with(update)).await;
+        saving.unwrap_or_else(|| Err("the rule sink panicked".to_owned()))
+    }
+
+    async fn save_with(&self, update: &PermissionUpdate) -> Result<(), String> {
         let Some(sink) = &self.sink else { return Err(NO_SINK.to_owned()) };
         if let Some(data) = sink.event(update.destination()) {
             let event = data.event();

@@ -2,17 +2,20 @@
 //! one session only, even if several sessions use one provider (SESS-16).
 
 use std::collections::HashMap;
-use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use robota_core::context::{ContextEstimate, ContextInputs, ContextState, estimate};
 use robota_core::driver::Observer;
 use robota_core::event::{CompactionTrigger, Event};
+use robota_core::guard::guarded;
 use robota_core::ids::CallId;
 use robota_core::message::ToolUse;
 use robota_core::project::{StreamText, TextUpdate};
 use robota_core::tool::{DidRun, ToolOutcome};
 use serde_json::Value;
+
+/// How the log names what panicked.
+const CALLBACK: &str = "a callback";
 
 type Callback<T> = Arc<dyn Fn(T) + Send + Sync>;
 
@@ -88,7 +91,7 @@ impl Callbacks {
         self.event = Some(match self.event.take() {
             None => observer,
             Some(set) => Arc::new(move |envelope| {
-                guarded(|| observer(envelope));
+                guarded(CALLBACK, || observer(envelope));
                 set(envelope);
             }),
         });
@@ -164,7 +167,7 @@ impl Callbacks {
         Some(Arc::new(move |envelope| {
             if let Some(event) = &event {
                 // Called outside the lock: a callback may itself wait for another session.
-                guarded(|| event(envelope));
+                guarded(CALLBACK, || event(envelope));
             }
             follower.lock().unwrap_or_else(PoisonError::into_inner).on_event(&envelope.event);
         }))
@@ -186,11 +189,12 @@ struct Follower {
 impl Follower {
     fn on_event(&mut self, event: &Event) {
         if let Some(update) = self.text.push(event) {
-            match (&update, &self.callbacks.text_reset, &self.callbacks.text) {
-                (TextUpdate::Reset, Some(show), _) => guarded(|| show(())),
-                (_, _, Some(show)) => guarded(|| show(update.printed().to_owned())),
+            let Callbacks { text_reset, text, .. } = &self.callbacks;
+            guarded(CALLBACK, || match (&update, text_reset, text) {
+                (TextUpdate::Reset, Some(show), _) => show(()),
+                (_, _, Some(show)) => show(update.printed().to_owned()),
                 (_, _, None) => {}
-            }
+            });
         }
         match event {
             Event::ToolCalled(data) => {
@@ -209,7 +213,7 @@ impl Follower {
             }
             Event::ContextMeasured(data) => {
                 if let Some(show) = &self.callbacks.context {
-                    guarded(|| show(data.estimate.state()));
+                    guarded(CALLBACK, || show(data.estimate.state()));
                 }
                 // A compaction is reported with the size after it, and that is measured by the
                 // event that follows its end.
@@ -225,7 +229,7 @@ impl Follower {
                     ..ContextInputs::default()
                 });
                 if let (Some(show), true) = (&self.callbacks.context, exact.exact) {
-                    guarded(|| show(exact.state()));
+                    guarded(CALLBACK, || show(exact.state()));
                 }
             }
             Event::CompactionStarted(data) => {
@@ -243,7 +247,7 @@ impl Follower {
 
     fn show_tool(&self, execution: ToolExecution) {
         if let Some(show) = &self.callbacks.tool {
-            guarded(|| show(execution));
+            guarded(CALLBACK, || show(execution));
         }
     }
 
@@ -253,15 +257,8 @@ impl Follower {
             && let Some(show) = &self.callbacks.compaction
         {
             let (before, after) = (before.state(), after.state());
-            guarded(|| show(CompactionReport { trigger, summary, before, after }));
+            guarded(CALLBACK, || show(CompactionReport { trigger, summary, before, after }));
         }
-    }
-}
-
-/// Calls a callback. A panic in it must not keep the others from what happened.
-fn guarded(call: impl FnOnce()) {
-    if std::panic::catch_unwind(AssertUnwindSafe(call)).is_err() {
-        tracing::error!("a callback panicked");
     }
 }
 

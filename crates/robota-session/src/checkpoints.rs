@@ -14,6 +14,7 @@ use robota_core::event::{
     Event, FilesChanged, NotRestored, PrefixChange, PrefixChanged, RestoreFinished, RestoreStarted,
     RewindCause, Rewound, ViewChange, ViewRestored,
 };
+use robota_core::guard::guarded_async;
 use robota_core::ids::{CallId, Ids, SessionId};
 use robota_core::journal::{JournalStore, for_each_without_chunks};
 use robota_core::permission::Class;
@@ -37,7 +38,7 @@ pub enum RestoreScope {
     Both,
 }
 
-/// How a checkpoint is restored.
+/// Selects what a restore brings back, and whether it overwrites later changes of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RestoreOptions {
     /// Whether files, conversation or both are restored.
@@ -319,15 +320,17 @@ pub(crate) async fn complete_restore(
     blobs: &dyn Blobs,
 ) -> Result<Option<Vec<NotRestored>>, SessionError> {
     let Some(started) = recorder.state().restoring.clone() else { return Ok(None) };
-    let failed = match files {
-        Some(files) => files.restore(&started.files, blobs).await,
-        None => {
-            let reason = "the session has no access to files".to_owned();
-            let not =
-                |file: &FileDelta| NotRestored { path: file.path.clone(), reason: reason.clone() };
-            started.files.iter().map(not).collect()
-        }
+    let restored = match files {
+        Some(files) => guarded_async("the crash cleanup", files.restore(&started.files, blobs))
+            .await
+            .ok_or("the crash cleanup panicked, so the file may be restored or not"),
+        None => Err("the session has no access to files"),
     };
+    let failed = restored.unwrap_or_else(|reason| {
+        let not =
+            |file: &FileDelta| NotRestored { path: file.path.clone(), reason: reason.to_owned() };
+        started.files.iter().map(not).collect()
+    });
     let mut events: Vec<Event> = Vec::new();
     if let Some(ViewChange { undo, keep }) = started.view {
         let view = &recorder.state().view;

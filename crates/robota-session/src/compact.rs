@@ -14,7 +14,6 @@ use robota_core::call::CallContext;
 use robota_core::compact::{Compaction, CompactionRequest, Compactor};
 use robota_core::context::conservative_tokens;
 use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
-use robota_core::event::ModelAsked;
 use robota_core::ids::Ids;
 use robota_core::message::{Message, Role};
 use robota_core::provider::{
@@ -38,7 +37,7 @@ const MAX_SUMMARY_TOKENS: u64 = 8_000;
 /// The smallest window that requests are made for, in tokens.
 const MIN_WINDOW: u64 = 1_000;
 
-/// Summarises with a model.
+/// Asks a model for the summary that replaces the older messages.
 pub struct SummaryCompactor {
     provider: Arc<dyn Provider>,
     model: String,
@@ -104,16 +103,7 @@ impl SummaryCompactor {
             AnswerEnd::Filtered => "a filter of the service removed the summary",
             AnswerEnd::Paused => "the service paused the summary",
         };
-        self.report_lost(usage, context);
         Err(ProviderError::new(ErrorKind::Provider, unusable).with_retryable(false))
-    }
-
-    /// Reports tokens that no summary counts, because the compaction failed after it had spent them.
-    fn report_lost(&self, usage: Usage, context: &CallContext) {
-        if usage.total() > 0 {
-            let (model, usage) = (self.model.clone(), Some(usage));
-            context.asked.report(ModelAsked { model, usage, error: None });
-        }
     }
 
     /// Summarises messages piece by piece; each request contains the summary of the pieces before.
@@ -126,16 +116,9 @@ impl SummaryCompactor {
     ) -> Result<(String, Usage), ProviderError> {
         let (mut summary, mut usage) = (String::new(), Usage::default());
         for piece in transcript::pieces(old, sizes.request_bytes()) {
-            match self.ask(sizes, &summary, &piece, instructions, context).await {
-                Ok((text, cost)) => {
-                    summary = text;
-                    usage += cost;
-                }
-                Err(error) => {
-                    self.report_lost(usage, context);
-                    return Err(error);
-                }
-            }
+            let (text, cost) = self.ask(sizes, &summary, &piece, instructions, context).await?;
+            summary = text;
+            usage += cost;
         }
         Ok((summary, usage))
     }

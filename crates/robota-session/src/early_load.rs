@@ -40,7 +40,8 @@ impl EarlyLoad {
             let read = runtime.block_on(async {
                 tokio::select! {
                     read = read => read,
-                    // Nobody resumes the session. The runtime may end soon, and with it the timers and
+                    // No caller resumes the session. The runtime may end soon, and with it the
+                    // timers and
                     // connections of the store.
                     () = loaded.closed() => None,
                 }

@@ -30,7 +30,7 @@ pub enum SessionError {
     /// Two tools have the same name.
     #[error(transparent)]
     Tools(#[from] ToolNameTaken),
-    /// The session was shut down.
+    /// The session was shut down before the request; open it again to continue.
     #[error("session `{session}` is closed ({reason})")]
     Closed {
         /// The session that was shut down.
@@ -85,13 +85,13 @@ pub enum SessionError {
     /// The conversation could not be summarised.
     #[error("the conversation could not be summarised: {}", .0.message)]
     Compaction(ErrorData),
-    /// The run was interrupted.
+    /// The caller interrupted the run before its turn ended.
     #[error("the run was aborted")]
     Aborted {
         /// The text that the model had streamed by then.
         text: String,
     },
-    /// A hook refused the input.
+    /// A hook refused the input, with this reason.
     #[error("{0}")]
     Blocked(String),
     /// The provider or the journal failed.

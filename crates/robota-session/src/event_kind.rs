@@ -25,7 +25,7 @@ pub enum EventKind {
     State,
     /// There is a new safe point.
     Commit,
-    /// A call needs approval.
+    /// A call needs approval and waits for a decision.
     PermissionAsk,
     /// The approval of a call was decided.
     PermissionDecision,
@@ -102,7 +102,7 @@ impl EventKind {
 /// Which events a subscriber gets; the others are skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum EventFilter {
-    /// The kinds in [`EventKind::MINIMAL`].
+    /// Only the kinds in [`EventKind::MINIMAL`].
     #[default]
     Minimal,
     /// Only these kinds, instead of the default ones.

@@ -10,12 +10,14 @@ use robota_core::permission::{
     Class, Mode, PermissionUpdate, RuleUpdate, UpdateDestination, Verdict,
 };
 use robota_core::tool::ToolSpec;
-use robota_policy::{List, Policy, Rule, RuleError, RuleSource, ToolCall};
+use robota_policy::{CallLimits, List, Policy, Rule, RuleError, RuleSource, ToolCall};
 
 /// Judges every call by a policy. `robota permissions check` gives the same verdicts, because both
 /// use [`Policy::judge`].
 pub struct PolicyGate {
     rules: Arc<RwLock<Rules>>,
+    /// What agents may call of their tools. A call must pass all of them.
+    limits: Vec<CallLimits>,
     paths: Arc<dyn Paths>,
 }
 
@@ -30,7 +32,12 @@ struct Rules {
     effective: Policy,
     /// The gates of subagents, which get later restrictions too.
     followers: Vec<Weak<dyn Gate>>,
+    /// What else follows the folders of the workspace.
+    on_folders: Option<OnFolders>,
 }
+
+/// Takes the additional folders of a workspace, or fails with the reason why they cannot change.
+type OnFolders = Arc<dyn Fn(&[PathBuf]) -> Result<(), String> + Send + Sync>;
 
 /// A rule that applies until the session ends.
 #[derive(Clone, PartialEq, Eq)]
@@ -81,8 +88,27 @@ impl PolicyGate {
             turn: Vec::new(),
             effective: policy,
             followers: Vec::new(),
+            on_folders: None,
         };
-        Self { rules: Arc::new(RwLock::new(rules)), paths }
+        Self { rules: Arc::new(RwLock::new(rules)), limits: Vec::new(), paths }
+    }
+
+    /// Denies the calls that the list of an agent's tools does not leave, such as `ls` with `Bash(git *)`.
+    /// Returns what is wrong with entries; such an entry leaves no call.
+    pub fn limit_calls<'a>(&mut self, tools: impl IntoIterator<Item = &'a str>) -> Vec<RuleError> {
+        let workspace = self.read().effective.workspace().clone();
+        let (limits, errors) = CallLimits::new(tools, &workspace, &*self.paths);
+        self.limits.extend(limits);
+        errors
+    }
+
+    /// Calls `follow` with the additional folders of the workspace before they change. If it fails,
+    /// they stay as they are. A sandbox follows them, for example.
+    pub fn on_folders(
+        &self,
+        follow: impl Fn(&[PathBuf]) -> Result<(), String> + Send + Sync + 'static,
+    ) {
+        self.write().on_folders = Some(Arc::new(follow));
     }
 
     /// Adds a rule for this session.
@@ -142,13 +168,21 @@ impl PolicyGate {
     }
 
     /// Changes the folders of the workspace.
-    fn change_folders(&self, change: impl FnOnce(&mut Vec<PathBuf>)) -> Result<(), RuleError> {
+    fn change_folders(&self, change: impl FnOnce(&mut Vec<PathBuf>)) -> Result<(), String> {
         let mut rules = self.write();
-        let mut folders = rules.configured.workspace().additional.clone();
+        let before = &rules.configured.workspace().additional;
+        let mut folders = before.clone();
         change(&mut folders);
+        if *before == folders {
+            return Ok(());
+        }
+        if let Some(follow) = &rules.on_folders {
+            follow(&folders)?;
+        }
         let configured = rules.configured.clone().with_additional(folders, &*self.paths);
         let session = rules.session.clone();
-        rules.set_session(configured, session, &*self.paths)
+        let set = rules.set_session(configured, session, &*self.paths);
+        set.map_err(|error| error.to_string())
     }
 
     /// Passes rules that deny or ask on to the gates of subagents that run.
@@ -224,9 +258,14 @@ impl Gate for PolicyGate {
         };
         let (rules, paths) = (Arc::clone(&self.rules), Arc::clone(&self.paths));
         let (name, class) = (tool.name.clone(), tool.class);
+        let limits = self.limits.clone();
         // Paths are resolved on disk, which may take long, so this runs in a blocking thread.
         let judged = tokio::task::spawn_blocking(move || {
-            judge(&rules, &ToolCall { tool: &name, input: &input, class }, &*paths)
+            let call = ToolCall { tool: &name, input: &input, class };
+            match limits.iter().find_map(|limits| limits.refusal(&call, &*paths)) {
+                Some(refusal) => denied(&refusal),
+                None => judge(&rules, &call, &*paths),
+            }
         });
         judged.await.unwrap_or_else(|_| denied("the policy panicked, so nothing may run"))
     }
@@ -263,17 +302,18 @@ impl Gate for PolicyGate {
             }
             PermissionUpdate::AddDirectories(update) => {
                 let added = self.resolve(&update.directories);
-                self.change_folders(|folders| {
+                return self.change_folders(|folders| {
                     for folder in added {
                         if !folders.contains(&folder) {
                             folders.push(folder);
                         }
                     }
-                })
+                });
             }
             PermissionUpdate::RemoveDirectories(update) => {
                 let removed = self.resolve(&update.directories);
-                self.change_folders(|folders| folders.retain(|folder| !removed.contains(folder)))
+                let kept = |folder: &PathBuf| !removed.contains(folder);
+                return self.change_folders(|folders| folders.retain(kept));
             }
         };
         changed.map_err(|error| error.to_string())?;
@@ -330,7 +370,9 @@ impl Gate for PolicyGate {
             // An invalid rule allows nothing.
             let _ = policy.add(List::Allow, &source, rule, &*self.paths);
         }
-        Some(Arc::new(Self::new(policy, self.paths.clone())))
+        let mut gate = Self::new(policy, self.paths.clone());
+        gate.limits.clone_from(&self.limits);
+        Some(Arc::new(gate))
     }
 
     fn forget_turn_rules(&self) {
@@ -366,7 +408,8 @@ impl Gate for PolicyGate {
     fn for_fork(&self) -> Option<Arc<dyn Gate>> {
         // Without what the user allowed in this session: they have not seen what the fork does with
         // it.
-        let fork = Self::new(self.read().configured.clone(), self.paths.clone());
+        let mut fork = Self::new(self.read().configured.clone(), self.paths.clone());
+        fork.limits.clone_from(&self.limits);
         let mut session = self.read().session.clone();
         session.retain(|rule| rule.list != List::Allow);
         // Cannot fail: these rules were valid when they were added.

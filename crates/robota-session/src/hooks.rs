@@ -10,7 +10,7 @@ mod model;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use robota_core::hook::{HookPoint, PostToolDecision, PreToolDecision};
+use robota_core::hook::{BatchDecision, EndedCall, HookPoint, PostToolDecision, PreToolDecision};
 use robota_core::ids::SessionId;
 use robota_core::message::{Message, ToolUse};
 use robota_core::provider::ModelRequest;
@@ -52,14 +52,14 @@ impl<T: HookFiles + ?Sized> HookFiles for Arc<T> {
 pub struct HookScope {
     /// The session that runs the hook.
     pub session: SessionId,
-    /// The session's working directory.
+    /// The working directory of the session; none if the session has none.
     pub cwd: Option<String>,
     /// The sandbox's files; none without a sandbox.
     pub files: Option<Arc<dyn HookFiles>>,
 }
 
 /// Runs code around the calls and model calls of a session. Every method has a default that changes
-/// nothing. [`CodeHook::points`] says which of the tool hooks are called.
+/// nothing. [`CodeHook::points`] says which of the hooks around calls are called.
 #[async_trait::async_trait]
 pub trait CodeHook: Send + Sync {
     /// Returns the name, for messages and lists.
@@ -85,6 +85,13 @@ pub trait CodeHook: Send + Sync {
         _scope: &HookScope,
     ) -> PostToolDecision {
         PostToolDecision::Continue
+    }
+
+    /// Runs when all calls of an answer have ended, before the model receives the results, if
+    /// [`CodeHook::points`] names [`HookPoint::PostToolBatch`]. It can add text for the model, or stop
+    /// the turn.
+    async fn post_batch(&self, _calls: &[EndedCall], _scope: &HookScope) -> BatchDecision {
+        BatchDecision::Continue { context: None }
     }
 
     /// Runs before a model call. Its changes are sent but not journaled, so after a resume the hook
@@ -134,6 +141,10 @@ impl<T: CodeHook + ?Sized> CodeHook for Arc<T> {
         (**self).post_tool(call, outcome, scope).await
     }
 
+    async fn post_batch(&self, calls: &[EndedCall], scope: &HookScope) -> BatchDecision {
+        (**self).post_batch(calls, scope).await
+    }
+
     async fn pre_model(&self, request: &mut ModelRequest, scope: &HookScope) -> Result<(), String> {
         (**self).pre_model(request, scope).await
     }
@@ -148,7 +159,7 @@ impl<T: CodeHook + ?Sized> CodeHook for Arc<T> {
 pub struct RegisteredHook {
     /// The hook's name, or its event for a hook of the settings.
     pub name: String,
-    /// Where it was registered.
+    /// Whether the hook was registered in code or in the settings.
     pub origin: HookOrigin,
 }
 
@@ -156,7 +167,7 @@ pub struct RegisteredHook {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HookOrigin {
-    /// In code, as a [`CodeHook`].
+    /// In code, as a [`CodeHook`] of the embedding program.
     Code,
     /// In the settings, or by a plugin or a host.
     Settings,

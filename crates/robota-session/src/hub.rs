@@ -23,7 +23,7 @@ const QUEUE: usize = 128;
 /// Says what a session is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SessionState {
-    /// It waits for an input.
+    /// No turn runs; the session waits for an input.
     Ready,
     /// A model or tools are running.
     Busy,

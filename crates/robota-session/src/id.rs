@@ -92,7 +92,7 @@ pub(crate) fn label(name: &str) -> Result<String, IdError> {
 pub struct SnapshotId {
     /// The id of the session that has the point.
     pub session: SessionId,
-    /// The point in that session.
+    /// The safe point or the label of that session.
     pub place: Selector,
 }
 

@@ -1,10 +1,10 @@
 //! The tools of a session whose sources change while it runs.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use indexmap::IndexMap;
 use robota_core::blob::Blobs;
+use robota_core::guard::guarded;
 use robota_core::redact::Redactor;
 use robota_core::tool::{LiveTools, Tool, ToolScope, ToolSet, ToolSource};
 
@@ -37,32 +37,31 @@ impl LiveToolSet {
 
     fn tool_set(&self) -> ToolSet {
         let mut tools: IndexMap<String, Arc<dyn Tool>> =
-            self.fixed.iter().map(|tool| (tool.spec().name.clone(), tool.clone())).collect();
-        let tools_of = |source: &Arc<dyn ToolSource>| guarded("offers tools", || source.tools());
+            self.fixed.names().into_iter().zip(self.fixed.iter().cloned()).collect();
+        // A source that panics offers no tools.
+        let tools_of = |source: &Arc<dyn ToolSource>| guarded(SOURCE, || source.tools());
         for inner in self.sources.iter().filter_map(tools_of).flatten() {
+            // Asked here, so that one tool that panics is left out, and not all that change.
+            let describe = || (inner.spec().name.clone(), inner.offered(), inner.aliases());
+            let Some((name, ..)) = guarded(SOURCE, describe) else { continue };
             let (blobs, redactor) = (self.blobs.clone(), self.redactor.clone());
             // A fixed tool takes precedence over one of a source.
-            tools.entry(inner.spec().name.clone()).or_insert_with(|| {
+            tools.entry(name).or_insert_with(|| {
                 Arc::new(SessionTool { inner, blobs, limit: self.limit, redactor })
             });
         }
-        // Cannot fail: names that are taken were left out above.
-        ToolSet::new(tools.into_values()).unwrap_or_else(|_| self.fixed.clone())
+        // Names that are taken were left out above.
+        let set = guarded(SOURCE, || ToolSet::new(tools.into_values()));
+        set.and_then(Result::ok).unwrap_or_else(|| self.fixed.clone())
     }
 }
 
-/// Calls a source, in the session's task; none if it panics. Then it offers no tools.
-fn guarded<T>(what: &str, call: impl FnOnce() -> T) -> Option<T> {
-    let called = std::panic::catch_unwind(AssertUnwindSafe(call));
-    if called.is_err() {
-        tracing::error!(what, "a source of tools panicked");
-    }
-    called.ok()
-}
+/// How the log names what panicked.
+const SOURCE: &str = "a source of tools";
 
 impl LiveTools for LiveToolSet {
     fn changed(&self) -> Option<ToolSet> {
-        let version = |source: &Arc<dyn ToolSource>| guarded("has a version", || source.version());
+        let version = |source: &Arc<dyn ToolSource>| guarded(SOURCE, || source.version());
         let versions: Vec<_> = self.sources.iter().map(version).collect();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.as_ref() == Some(&versions) {

@@ -1,13 +1,14 @@
 //! Creates and resumes sessions.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use futures::FutureExt as _;
 use robota_core::checkpoint::RestoreFiles;
-use robota_core::close::{Closing, RecoveryHint, awaiting_post_hook, open_operations, recover};
+use robota_core::close::{
+    Closing, RecoveryHint, awaiting_batch_hook, awaiting_post_hook, open_operations, recover,
+};
 use robota_core::driver::Recorder;
 use robota_core::event::{Cursor, Event, FORMAT, ModeChanged, Opened, Renamed, SessionCreated};
+use robota_core::guard::{guarded, guarded_async};
 use robota_core::hook::{HookInput, HookPoint, Hooks as _, SessionSource};
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, JournalStore};
@@ -24,7 +25,7 @@ use crate::fork::{StoredFork, close_parent_work, is_untouched_fork};
 use crate::hooks::HookChain;
 use crate::hub::SessionHub;
 use crate::session::{ForkState, Session};
-use crate::setup::{Setup, TurnSetup};
+use crate::setup::{ObserverMaker, Setup, TurnSetup};
 
 /// What happens to a turn that a crash left open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -208,7 +209,9 @@ async fn begin(
     // The turn belongs to the parent, so callbacks of the fork do not receive its end.
     observers.extend(setup.callbacks.observer(setup.base.config.turn.context_window));
     observers.extend(setup.plugins().map(|plugins| plugins.observer()));
-    observers.extend(setup.observer_makers.iter().map(|make| make(&shared.id)));
+    // One that panics leaves its events unobserved, and the others as they are.
+    let make = |make: &ObserverMaker| guarded("a maker of observers", || make(&shared.id));
+    observers.extend(setup.observer_makers.iter().filter_map(make));
     recorder.swap_observers(observers);
     if recorder.state().mode != setup.mode {
         first.push(ModeChanged { mode: setup.mode }.into());
@@ -266,10 +269,19 @@ pub(crate) async fn seal(
         let tool_use = call.tool_use.clone();
         let input = HookInput::PostToolUse { tool_use, outcome, duration_ms: None };
         // A hook that panics gives no reply: the result is withheld.
-        let run = AssertUnwindSafe(hooks.run(input)).catch_unwind().await;
-        if let Ok(mut reply) = run {
+        if let Some(mut reply) = guarded_async("a hook", hooks.run(input)).await {
             robota_core::driver::redact_reply(&setup.base.config.redactor, &mut reply);
             closing.post_hooks.insert(call.tool_use.call, reply);
+        }
+    }
+    if let Some(calls) = awaiting_batch_hook(recorder.state())
+        && hooks.has_point(HookPoint::PostToolBatch)
+    {
+        let input = HookInput::PostToolBatch { calls };
+        // A hook that panics gives no reply: it is recorded as cancelled, and the turn ends anyway.
+        if let Some(mut reply) = guarded_async("a hook", hooks.run(input)).await {
+            robota_core::driver::redact_reply(&setup.base.config.redactor, &mut reply);
+            closing.batch_hook = Some(reply);
         }
     }
     let turn = recorder.state().turn.as_ref().and_then(|turn| turn.id.clone());

@@ -12,15 +12,15 @@ mod queue;
 mod recovery;
 mod watch;
 
-use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures::{FutureExt as _, StreamExt as _};
+use futures::StreamExt as _;
 use jiff::Timestamp;
 use robota_core::call::{CallContext, RetryWatch};
 use robota_core::driver::Recorder;
 use robota_core::error::{Diagnose as _, ErrorKind};
 use robota_core::event::{Closed, Cursor, Delivery, Event, ModelAsked, ModelRetry, Renamed};
+use robota_core::guard::{guarded, guarded_async};
 use robota_core::ids::{CallId, InputId, SessionId};
 use robota_core::into_arc::IntoArc;
 use robota_core::message::{Content, Message};
@@ -116,7 +116,7 @@ impl WeakSession {
 /// Says what a session is doing (KODE-01).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// Ready, busy or paused.
+    /// Whether it waits for an input, runs a turn, or waits for an approval.
     pub state: SessionState,
     /// The id under which the store has the session.
     pub session: SessionId,
@@ -164,12 +164,12 @@ pub struct TurnPermissions {
     pub deny: Vec<String>,
 }
 
-/// How an input is sent.
+/// Says when an input is delivered, and what applies to its turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SendOptions {
     /// When it is delivered: after the turn that runs, or before its next model call.
     pub delivery: Delivery,
-    /// Recorded with the input.
+    /// Values of the caller that are recorded with the input; the session does not read them.
     pub metadata: Map<String, Value>,
     /// Permission rules for the turn that the input starts. Those that deny calls are recorded with the
     /// input, and also apply when the turn is continued. Those that allow calls are not recorded.
@@ -253,12 +253,12 @@ impl Session {
         let owner = shared.clone();
         drop(tokio::spawn(async move {
             // A panic here would leave callers waiting for a task that has ended.
-            match AssertUnwindSafe(load).catch_unwind().await {
-                Ok(Ok((recorder, options))) => {
+            match guarded_async("the start of a session", load).await {
+                Some(Ok((recorder, options))) => {
                     Actor::new(owner, mailbox, recorder, options).run().await;
                 }
-                Ok(Err(error)) => owner.hub.end(error),
-                Err(_) => owner.hub.end(panicked()),
+                Some(Err(error)) => owner.hub.end(error),
+                None => owner.hub.end(panicked()),
             }
         }));
         Self { requests, shared }
@@ -441,6 +441,7 @@ impl Session {
             blobs: self.shared.store.blobs(self.id()),
             cancel: self.shared.hub.ended.child_token(),
             redactor: config.redactor.clone(),
+            hooks: self.shared.hooks.clone(),
             // Collected and recorded after the call: the session's task may be in a turn now, and
             // its journal has one writer.
             retries: RetryWatch::new(move |retry| {
@@ -453,11 +454,11 @@ impl Session {
         let session = WeakSession::from(self);
         let call = async move {
             let asked = ask(&*provider, request, &context, config.ask_limits(), &*ids);
-            // The hooks and the provider are code of the program.
-            let answer = AssertUnwindSafe(asked).catch_unwind().await.unwrap_or_else(|_| {
-                let text = "the provider or a hook panicked";
-                Err(ProviderError::new(ErrorKind::Plugin, text).with_retryable(false))
-            });
+            let answer =
+                guarded_async("the provider or a hook", asked).await.unwrap_or_else(|| {
+                    let text = "the provider or a hook panicked";
+                    Err(ProviderError::new(ErrorKind::Plugin, text).with_retryable(false))
+                });
             let error = answer.as_ref().err().map(|error| {
                 let mut error = error.to_data();
                 config.redactor.error(&mut error);
@@ -466,6 +467,9 @@ impl Session {
             let usage = answer.as_ref().ok().and_then(|(answer, _)| answer.usage);
             let mut events =
                 std::mem::take(&mut *retries.lock().unwrap_or_else(PoisonError::into_inner));
+            // Attempts that failed were paid for as well.
+            let lost = context.meter.take_beyond(usage.unwrap_or_default());
+            events.extend(lost.into_iter().map(Event::from));
             events.push(ModelAsked { model, usage, error }.into());
             let id = session.shared.id.clone();
             let Some(session) = session.upgrade() else {
@@ -606,10 +610,7 @@ impl Session {
             while let Some(Ok(observed)) = events.next().await {
                 if let SubscriptionItem::Event(event) = observed {
                     // A panic of the handler is logged; the handler still receives the next event.
-                    let call = AssertUnwindSafe(|| handler(event));
-                    if std::panic::catch_unwind(call).is_err() {
-                        tracing::error!("an event handler panicked");
-                    }
+                    guarded("an event handler", || handler(event));
                 }
             }
         }));
@@ -678,8 +679,8 @@ impl Session {
         self.ask(|reply| {
             Request::Inspect(Box::new(move |state| {
                 // The function of the caller runs in the session's task, so its panic must end here.
-                let seen = std::panic::catch_unwind(AssertUnwindSafe(|| look(state)));
-                let _ = reply.send(seen.map_err(|_| function_panicked("that reads the state")));
+                let seen = guarded("a function", || look(state));
+                let _ = reply.send(seen.ok_or_else(|| function_panicked("that reads the state")));
             }))
         })
         .await

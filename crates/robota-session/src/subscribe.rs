@@ -189,7 +189,7 @@ pub(crate) async fn subscribe(
 }
 
 /// Follows a session that is open in this process. A failed read of the journal is retried for as long
-/// as the session lives: the session heals too, and its reader must not miss what follows.
+/// as the session lives: the session can recover too, and its reader must not miss what follows.
 pub(crate) async fn subscribe_patiently(
     store: Arc<dyn JournalStore>,
     session: &SessionId,

@@ -52,7 +52,7 @@ fn model_system_and_tools_change_between_turns() {
         assert_eq!(names(1), ["ReadOutput", "new", "old"]);
 
         let second = ScriptedProvider::new(Script::new().text("Three.").text("Four."));
-        session.config().set_model("other-model", Some(Arc::new(second.clone())));
+        session.config().set_model("other-model", Some(Arc::new(second.clone()))).await.unwrap();
         session.config().set_tools(ToolChange::Remove(vec!["old".to_owned()])).unwrap();
         session.run("Hi").await.unwrap();
         session.config().set_tools(ToolChange::Replace(Vec::new())).unwrap();

@@ -16,6 +16,7 @@ use robota_core::message::Message;
 use robota_core::permission::Class;
 use robota_core::provider::{FailureReason, ProviderError};
 use robota_core::resume::load;
+use robota_core::usage::Usage;
 use robota_session::{
     Callbacks, ChatEnd, CompactionReport, Resume, SUMMARY_PREFIX, SessionError, SessionState,
 };
@@ -229,6 +230,40 @@ fn sess_06_a_compaction_can_be_interrupted_and_inputs_wait_for_it() {
         assert_eq!(messages.len(), 2, "the conversation stays as it was");
         assert_eq!(session.run("Two").await.unwrap(), "Next.");
         assert_eq!(count(&journal(&*store, session.id()).await, "compaction_failed"), 1);
+    });
+}
+
+/// The model was paid for the tokens of a summary that is not used.
+#[test]
+fn sess_06_the_tokens_of_an_interrupted_compaction_count() {
+    both_runtimes(async || {
+        let (answered, half) = (Usage::new(900, 100), Usage::new(70, 7));
+        for in_turn in [false, true] {
+            let script = Script::new()
+                .answer(ScriptedAnswer::new().text("a".repeat(400)).usage(answered))
+                .answer(ScriptedAnswer::new().usage(half).gate("summing"))
+                .text("Next.");
+            let (builder, model) = builder(script);
+            let builder = builder.configure(|config| config.turn.context_window = 2_000);
+            let builder = builder.auto_compact(in_turn.then_some(0.1));
+            let store = memory();
+            let session = builder.create(store.clone(), None).await.unwrap();
+            session.run("One").await.unwrap();
+            let (context, other) = (session.context(), session.clone());
+            let compact = tokio::spawn(async move {
+                match in_turn {
+                    true => drop(other.run("Two").await),
+                    false => drop(context.compact(None).await),
+                }
+            });
+            model.reached("summing").await;
+            assert!(session.interrupt(None).await.unwrap());
+            compact.await.unwrap();
+            let used = session.journal().state(|state| state.usage).await.unwrap();
+            assert_eq!(used, answered + half, "in a turn: {in_turn}");
+            session.shutdown("end").await.unwrap();
+            assert_eq!(count(&journal(&*store, session.id()).await, "model_asked"), 1);
+        }
     });
 }
 

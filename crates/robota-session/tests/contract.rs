@@ -194,7 +194,7 @@ fn sess_15_each_turn_has_its_hooks_and_stop_fires_after_a_success_only() {
         let seen = hooks.seen.lock().unwrap();
         assert_eq!(seen.len(), 5, "{seen:?}");
         assert_eq!(seen[2], "UserPromptSubmit Two");
-        assert!(seen[3].starts_with("StopFailure "), "{seen:?}");
+        assert_eq!(seen[3], "StopFailure authentication_failed");
         assert_eq!(seen[4], "SessionEnd done", "once");
     });
 }

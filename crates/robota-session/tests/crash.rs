@@ -14,8 +14,8 @@ use robota_core::checkpoint::{
 };
 use robota_core::event::{Envelope, Event, FilesWatched, NotRestored, ProcessStarted, ToolOutput};
 use robota_core::hook::{
-    HookAnswer, HookInput, HookPoint, HookReply, Hooks, PostToolDecision, PreToolDecision,
-    PromptDecision, StopDecision,
+    BatchDecision, HookAnswer, HookInput, HookPoint, HookReply, Hooks, PostToolDecision,
+    PreToolDecision, PromptDecision, StopDecision,
 };
 use robota_core::ids::{CallId, SessionId};
 use robota_core::journal::MemoryStore;
@@ -55,6 +55,10 @@ impl Hooks for AllHooks {
                 let text = format!("stamped: {}", outcome.text());
                 let outcome = robota_core::tool::ToolOutcome::ok(text);
                 HookAnswer::PostToolUse(PostToolDecision::Replace { outcome }).into()
+            }
+            HookInput::PostToolBatch { calls } => {
+                let context = Some(format!(" ({} calls)", calls.len()));
+                HookAnswer::PostToolBatch(BatchDecision::Continue { context }).into()
             }
             HookInput::Stop { .. } => HookAnswer::Stop(StopDecision::Finish).into(),
         }
@@ -265,6 +269,29 @@ fn kode_05_f_the_hook_is_run_again_on_the_recorded_outcome_and_the_tool_is_not()
             messages.last().unwrap().tool_results().map(|r| r.as_text()).collect();
         assert!(results.iter().any(|text| text == "stamped: {}"), "{results:?}");
         assert!(look.inputs().is_empty() && act.inputs().is_empty(), "nothing ran again");
+    });
+}
+
+#[test]
+fn kode_05_f_the_hook_of_a_batch_is_run_again_and_no_tool_is() {
+    both_runtimes(async || {
+        let (id, events) = rich_journal().await;
+        let cut = events.iter().position(|event| {
+        matches!(&event.event, Event::HookStarted(data) if data.point == HookPoint::PostToolBatch)
+    });
+        let store = crashed(&id, &events[..=cut.unwrap()]).await;
+        let model = ScriptedProvider::new(Script::new().text("Fine."));
+        let look = echo("look", Class::Inspect);
+        let (builder, act) = rich_builder_with(&model, look.clone());
+        let session = builder.resume(store.clone(), &id, Resume::default()).await.unwrap();
+        let messages = session.context().messages().await.unwrap();
+        let results: Vec<_> =
+            messages.last().unwrap().tool_results().map(|r| r.as_text()).collect();
+        assert_eq!(results.len(), 4, "{results:?}");
+        assert!(results[3].ends_with(" (4 calls)"), "{results:?}");
+        assert!(results.iter().all(|text| text.starts_with("stamped: ")), "{results:?}");
+        assert!(look.inputs().is_empty() && act.inputs().is_empty(), "nothing ran again");
+        check(&journal(&*store, &id).await, &messages);
     });
 }
 

@@ -4,11 +4,12 @@
 
 mod common;
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use common::*;
 use robota_core::approve::{RuleSink, Scope};
+use robota_core::call::CallContext;
 use robota_core::error::ErrorData;
 use robota_core::event::Event;
 use robota_core::gate::{Gate, Grant, Judgement, Source};
@@ -16,10 +17,10 @@ use robota_core::hook::{
     EventDecision, EventReport, HookAnswer, HookData, HookEvent, HookInput, HookPoint, HookReply,
     Hooks, PostToolDecision,
 };
-use robota_core::ids::{CountingIds, Ids};
+use robota_core::ids::CountingIds;
 use robota_core::message::{Message, ToolUse};
 use robota_core::permission::{Class, PermissionUpdate, Verdict};
-use robota_core::provider::RetryPolicy;
+use robota_core::provider::{DeltaStream, ModelRequest, Provider, ProviderError, RetryPolicy};
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSource, ToolSpec};
 use robota_session::{
     Approvals, Callbacks, CodeHook, Decision, EventFilter, EventKind, HookScope, Session,
@@ -596,29 +597,47 @@ fn sess_15_a_prompt_hook_that_panics_blocks_only_its_prompt() {
     });
 }
 
-/// Creates ids until it is set to panic: this causes a panic in the session's own task.
-#[derive(Default)]
-struct PanickingIds {
-    inner: CountingIds,
-    panics: AtomicBool,
-}
+/// A provider whose stream panics when it is dropped: no call guards that, so it is a panic of the
+/// session's own task.
+struct Undroppable(Arc<Notify>);
 
-impl Ids for PanickingIds {
-    fn next(&self) -> uuid::Uuid {
-        assert!(!self.panics.load(Ordering::SeqCst), "a panic on purpose");
-        self.inner.next()
+#[async_trait::async_trait]
+impl Provider for Undroppable {
+    fn name(&self) -> &str {
+        "undroppable"
+    }
+
+    async fn stream(
+        &self,
+        _request: ModelRequest,
+        _context: CallContext,
+    ) -> Result<DeltaStream, ProviderError> {
+        struct Bomb;
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                panic!("on purpose")
+            }
+        }
+        let (bomb, polled) = (Bomb, self.0.clone());
+        let stream = futures::stream::poll_fn(move |_| {
+            let _ = &bomb;
+            polled.notify_one();
+            std::task::Poll::Pending
+        });
+        Ok(Box::pin(stream))
     }
 }
 
 #[test]
 fn a_panic_of_the_session_itself_ends_its_watchers_with_an_error() {
     both_runtimes(async || {
-        let (builder, _) = builder(Script::new().text("Hi."));
-        let ids = Arc::new(PanickingIds::default());
-        let session = builder.ids(ids.clone()).create(memory(), None).await.unwrap();
+        let polled = Arc::new(Notify::new());
+        let builder = Session::builder(Undroppable(polled.clone()), "test-model");
+        let session = builder.create(memory(), None).await.unwrap();
         let mut events = session.subscribe(StartAt::Now, EventFilter::Everything).await.unwrap();
-        ids.panics.store(true, Ordering::SeqCst);
-        let error = session.run("Hi").await.unwrap_err();
+        session.send("Hi").await.unwrap();
+        polled.notified().await;
+        let error = session.interrupt(None).await.unwrap_err();
         assert!(error.to_string().contains("panicked"), "{error}");
         while let Some(event) = events.next_event().await {
             event.unwrap();

@@ -22,11 +22,13 @@ pub struct ControlRequestLine<'a> {
     pub request: HostRequest<'a>,
 }
 
-/// What the host is asked.
+/// What this program asks the host and waits for.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
+// Hosts know these four. A question of the model is `can_use_tool` about the tool AskUserQuestion:
+// the protocol has no request of its own for it.
 pub enum HostRequest<'a> {
-    /// May this call run?
+    /// The host decides whether this call may run.
     CanUseTool {
         /// The name that the model uses, with the prefix `mcp__SERVER__` for a tool of an MCP
         /// server.
@@ -40,7 +42,7 @@ pub enum HostRequest<'a> {
         /// The path that is outside the workspace; absent if there is none.
         #[serde(skip_serializing_if = "Option::is_none")]
         blocked_path: Option<&'a str>,
-        /// Why the call needs approval.
+        /// Why the call is not allowed without a question, as a sentence for the user.
         decision_reason: &'a str,
         /// What the call does, in one line: the argument that describes it best, or empty.
         description: &'a str,
@@ -73,7 +75,7 @@ pub enum HostRequest<'a> {
     Elicitation {
         /// The name of the server in the configuration, so that the user knows who asks.
         mcp_server_name: &'a str,
-        /// The question, in the words of the server.
+        /// The question, as the server wrote it.
         message: &'a str,
         /// Which of the fields below are there.
         mode: ElicitationMode,
@@ -99,9 +101,11 @@ pub enum ElicitationMode {
     Url,
 }
 
-/// A change of the permissions.
+/// A change of the permissions that makes further questions like this one unnecessary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase")]
+// Only the changes that this program suggests. A host may return others, so its answer is read by a
+// type of the core.
 pub enum PermissionSuggestion {
     /// Adds rules to a list.
     AddRules {
@@ -126,11 +130,11 @@ tag!(LocalSettings, "localSettings");
 tag!(AcceptEditsText, "acceptEdits");
 tag!(SessionText, "session");
 
-/// A rule, in two parts.
+/// A permission rule, split at the parentheses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RuleValue {
-    /// The name before the parentheses.
+    /// The tool that the rule is about: the part before the parentheses.
     pub tool_name: String,
     /// What is between the parentheses; absent for a rule about every call of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -143,28 +147,29 @@ pub struct ControlResponseLine<'a> {
     /// Hosts select the shape of a line by this, and for `system` by the subtype.
     #[serde(rename = "type")]
     pub kind: ControlResponseTag,
-    /// How the request ended.
+    /// The answer, with the id of the request.
     pub response: ControlResponse<'a>,
 }
 
 /// The answer to a request of the host.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
+// The id is part of `response`, not a key of the line as in a request: hosts read it there.
 pub enum ControlResponse<'a> {
-    /// The request was done.
+    /// This program did what the host asked.
     Success {
-        /// The `request_id` of the host.
+        /// The `request_id` that the host chose; it can have several requests open.
         request_id: &'a str,
         /// The object that the request asked for; empty if it only changed something.
         response: &'a Value,
     },
-    /// It was not done.
+    /// This program did not do what the host asked.
     Error {
-        /// The `request_id` of the host.
+        /// The `request_id` that the host chose; it can have several requests open.
         request_id: &'a str,
-        /// Why, for a person.
+        /// Why it was not done, for the user of the host.
         error: &'a str,
-        /// The same, for programs.
+        /// The kind of the error, for programs: the texts can change, the codes do not.
         error_code: ControlErrorCode,
     },
 }
@@ -172,6 +177,8 @@ pub enum ControlResponse<'a> {
 /// Why a request of the host was not done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+// Hosts know `unsupported_request`, `invalid_mode` and `bypass_not_launched`. The other two are of
+// this program, for failures that the protocol has no code for.
 pub enum ControlErrorCode {
     /// This program does not have what the request is about.
     UnsupportedRequest,

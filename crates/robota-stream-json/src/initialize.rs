@@ -23,11 +23,12 @@ pub struct InitializeReply {
 
 /// A command that a prompt can start with.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
+// The keys of the entries are camel case in the protocol, those of the answer itself are not.
 #[serde(rename_all = "camelCase")]
 pub struct SlashCommand {
-    /// Its name, without the slash.
+    /// The name that follows the slash in a prompt.
     pub name: String,
-    /// The text that a menu shows beside the name.
+    /// The text that a menu shows next to the name.
     pub description: String,
     /// Its arguments, as a menu shows them; empty if it has none.
     pub argument_hint: String,
@@ -48,7 +49,7 @@ pub struct AgentInfo {
     pub model: Option<String>,
 }
 
-/// A model that `set_model` takes.
+/// An entry of the menu of models in the host.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelInfo {
@@ -83,9 +84,10 @@ pub struct PluginInfo {
     pub name: String,
     /// The folder that has the plugin's files, as an absolute path.
     pub path: String,
-    /// `name@marketplace`, or the name.
+    /// Where the plugin comes from: `name@marketplace`, or its name if it is from no
+    /// marketplace.
     pub source: String,
-    /// Its version; absent if it names none.
+    /// The version that the plugin's manifest names; absent if it names none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }

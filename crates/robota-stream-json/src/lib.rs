@@ -23,7 +23,10 @@ use serde_json::{Value, json};
 /// Returns the JSON Schema of all lines: any of the types, each with its name in `$defs`.
 #[must_use]
 pub fn schema() -> Value {
+    // For writing: a field that is left out when it is empty is then optional, not required.
     let mut generator = SchemaSettings::default().for_serialize().into_generator();
+    // A line type that is missing here fails the tests of the program: they validate every printed
+    // line.
     let lines = [
         generator.subschema_for::<InitLine<'_>>(),
         generator.subschema_for::<AssistantLine<'_>>(),

@@ -30,6 +30,8 @@ tag!(DefaultText, "default");
 
 /// The head of every turn: what the session works with.
 #[derive(Debug, Serialize, JsonSchema)]
+// Hosts expect it after their first message, not after `initialize`, and again at every turn: what
+// it lists can change between turns.
 pub struct InitLine<'a> {
     /// Hosts select the shape of a line by this, and for `system` by the subtype.
     #[serde(rename = "type")]
@@ -50,6 +52,7 @@ pub struct InitLine<'a> {
     /// The id that the model service receives.
     pub model: &'a str,
     /// The permission mode at the start of the turn, in the spelling of `--permission-mode`.
+    // This key and `apiKeySource` are camel case in the protocol, unlike the others of the line.
     #[serde(rename = "permissionMode")]
     pub permission_mode: &'a str,
     /// Commands that a prompt can start with.
@@ -64,7 +67,7 @@ pub struct InitLine<'a> {
     pub claude_code_version: &'a str,
     /// The output style of the settings, or `default`.
     pub output_style: &'a str,
-    /// Agents that the model can start.
+    /// Agents that the model can start as tasks, with those of plugins.
     pub agents: &'a [String],
     /// Skills that the model can use.
     pub skills: &'a [String],
@@ -76,7 +79,7 @@ pub struct InitLine<'a> {
     pub capabilities: &'a [&'a str],
     /// The folder in which the program was started.
     pub original_cwd: &'a str,
-    /// Further folders of the workspace.
+    /// Folders outside the working folder whose files belong to the workspace.
     pub additional_directories: &'a [String],
     /// Whether a faster mode of the model is in use.
     pub fast_mode_state: Off,
@@ -120,19 +123,21 @@ pub struct McpServerError {
 /// The subagent of a line; all fields are absent for the session itself.
 #[derive(Debug, Clone, Copy, Default, Serialize, JsonSchema)]
 pub struct LineAgent<'a> {
-    /// The id of its task.
+    /// The id of the task that runs it, as in its `task_started` line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<&'a str>,
-    /// The name of the agent.
+    /// The name of the agent, which the model chose as `subagent_type`; absent if the task has
+    /// none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subagent_type: Option<&'a str>,
-    /// The label of its task.
+    /// The label of its task, which the model wrote for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_description: Option<&'a str>,
 }
 
-/// One block of an answer.
+/// One block of an answer of the model; an answer with several blocks is several lines.
 #[derive(Debug, Serialize, JsonSchema)]
+// One block per line, as the protocol has it: hosts join the lines of an answer by `message.id`.
 pub struct AssistantLine<'a> {
     /// Hosts select the shape of a line by this, and for `system` by the subtype.
     #[serde(rename = "type")]
@@ -142,7 +147,7 @@ pub struct AssistantLine<'a> {
     /// The call of the subagent that wrote it; null for the session itself.
     // Not left out: in the types of the Agent SDKs the key can be null, but not absent.
     pub parent_tool_use_id: Option<&'a str>,
-    /// The subagent that wrote it.
+    /// The subagent that wrote the block; its fields are absent for the session itself.
     #[serde(flatten)]
     pub agent: LineAgent<'a>,
     /// The class of the failure that this message reports; absent in an answer of the model.
@@ -165,7 +170,7 @@ pub struct AssistantLine<'a> {
     /// The host's ids of all messages that the turn took so far, together with the one above.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub user_message_uuids: &'a [String],
-    /// When the answer was complete.
+    /// When the answer was complete or cut, as an RFC 3339 time.
     pub timestamp: String,
 }
 
@@ -173,7 +178,7 @@ pub struct AssistantLine<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorClass {
-    /// The key was refused.
+    /// The service refused the key or the login.
     AuthenticationFailed,
     /// The account has to be paid.
     BillingError,
@@ -201,7 +206,8 @@ pub struct UserLine<'a> {
     pub message: UserMessage<'a>,
     /// The call of the subagent that it belongs to; null for the session itself.
     pub parent_tool_use_id: Option<&'a str>,
-    /// The subagent that it belongs to.
+    /// The subagent whose conversation has the message; its fields are absent for the session
+    /// itself.
     #[serde(flatten)]
     pub agent: LineAgent<'a>,
     /// The id that `--resume` takes.
@@ -212,8 +218,9 @@ pub struct UserLine<'a> {
     pub timestamp: String,
     /// What the tool returned, as an object, or `Error: …`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    // Not typed: each tool has a shape of its own, that of the output types in the Agent SDK.
     pub tool_use_result: Option<Value>,
-    /// How the permission of the call was decided.
+    /// How the permission of each call was decided whose result the line has.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_result_meta: Vec<ResultMeta<'a>>,
     /// True for a message that neither the user nor a tool wrote.
@@ -233,7 +240,7 @@ pub struct ResultMeta<'a> {
     pub permission_decision: DecisionMeta,
 }
 
-/// A decision about a call.
+/// What was decided about a call before it ran, and by whom.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 pub struct DecisionMeta {
     /// What was decided; a question that stayed open is a denial.
@@ -248,13 +255,13 @@ pub struct DecisionMeta {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DecisionText {
-    /// The call was run.
+    /// The call was allowed and ran; its result can still be an error.
     Allow,
     /// The call was not run; the model reads why in the result.
     Deny,
 }
 
-/// Who decided about a call.
+/// Who decided whether a call runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DecisionSource {
@@ -262,7 +269,7 @@ pub enum DecisionSource {
     Rule,
     /// A hook that ran before the call.
     Hook,
-    /// The host, or its user.
+    /// The host that was asked, or the user who answered there.
     User,
 }
 
@@ -277,6 +284,7 @@ pub struct StreamEventLine<'a> {
     /// The id that `--resume` takes.
     pub session_id: &'a str,
     /// The call of the subagent; null for the session itself.
+    // Null today, because pieces of the answers of agents are not printed; the key must be there.
     pub parent_tool_use_id: Option<&'a str>,
     /// A UUID that no other line has.
     pub uuid: &'a str,
@@ -311,13 +319,13 @@ pub struct StatusLine<'a> {
     pub uuid: &'a str,
 }
 
-/// What the session does.
+/// What the session does while it prints no blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StatusText {
-    /// It calls the model.
+    /// It calls the model, and no piece of the answer has come.
     Requesting,
-    /// It summarises the conversation.
+    /// A model summarises the conversation to free the context window.
     Compacting,
 }
 
@@ -350,6 +358,7 @@ pub struct RetryLine<'a> {
 pub struct RateLimitLine<'a> {
     /// Hosts select the shape of a line by this, and for `system` by the subtype.
     #[serde(rename = "type")]
+    // Not a `system` line: it has no subtype.
     pub kind: RateLimitTag,
     /// The limit of which the largest share is used.
     pub rate_limit_info: RateLimitInfo,
@@ -363,7 +372,7 @@ pub struct RateLimitLine<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RateLimitInfo {
-    /// Whether calls are allowed.
+    /// Whether the service takes calls now; derived from the used share of the limits.
     pub status: RateLimitStatus,
     /// When the limit that is most used is reset, in seconds since 1970; absent if not known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -411,13 +420,13 @@ pub struct CompactMetadata {
     pub pre_tokens: u64,
 }
 
-/// What caused a compaction.
+/// What made this program replace older messages by a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CompactCause {
     /// The context window was nearly full.
     Auto,
-    /// The user asked for it.
+    /// The user or the host asked for it with `/compact`.
     Manual,
 }
 
@@ -456,6 +465,7 @@ pub struct HookResponseLine<'a> {
     /// The name of the hook event, such as `PreToolUse`.
     pub hook_event: &'a str,
     /// What it printed: standard output, then standard error.
+    // The protocol has what was printed twice: joined here, and apart below.
     pub output: String,
     /// What it printed to standard output; of a callback the answer.
     pub stdout: String,
@@ -472,11 +482,11 @@ pub struct HookResponseLine<'a> {
     pub uuid: &'a str,
 }
 
-/// How a hook ended.
+/// How a hook ended; hosts show an error to their user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HookOutcome {
-    /// It ended with code 0.
+    /// It ended with code 0, so its output counts.
     Success,
     /// It ended with another code or by a signal, or did not run.
     Error,
@@ -496,7 +506,7 @@ pub struct DeniedLine<'a> {
     pub tool_name: &'a str,
     /// The id of the `tool_use` block.
     pub tool_use_id: &'a str,
-    /// What decided: `rule`, `mode`, `hook` or `user`.
+    /// What decided: `rule` (also for the mode), `hook` or `user`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision_reason_type: Option<DecisionSource>,
     /// Why it was denied; the model reads the same text.
@@ -507,7 +517,7 @@ pub struct DeniedLine<'a> {
     pub uuid: &'a str,
 }
 
-/// A text for the user.
+/// A text for the user that is no part of the conversation.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct InformationalLine<'a> {
     /// Hosts select the shape of a line by this, and for `system` by the subtype.
@@ -534,7 +544,7 @@ tag!(WarningText, "warning");
 /// The outcome of a prompt that a hook blocked.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PromptOutcome<'a> {
-    /// Always that a hook blocked the prompt; hosts tell outcomes apart by it.
+    /// Always that a hook blocked the prompt; hosts distinguish outcomes by it.
     pub kind: BlockedKind,
     /// The reason of the hook, which `content` repeats.
     pub reason: &'a str,
@@ -542,6 +552,8 @@ pub struct PromptOutcome<'a> {
 
 /// Whether a turn runs, for hosts that ask for it with `CLAUDE_CODE_SDK_READS_SESSION_STATE=1`.
 #[derive(Debug, Serialize, JsonSchema)]
+// With these lines the Agent SDKs close standard input after `idle`. Without them they close it
+// after the first result, and can then no longer answer questions of agents in the background.
 pub struct SessionStateLine<'a> {
     /// Hosts select the shape of a line by this, and for `system` by the subtype.
     #[serde(rename = "type")]
@@ -558,11 +570,11 @@ pub struct SessionStateLine<'a> {
     pub uuid: &'a str,
 }
 
-/// Whether a turn runs.
+/// Whether a turn runs, or waits for the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionStateText {
-    /// It waits for a message.
+    /// No turn and no agent in the background runs; the session waits for a message.
     Idle,
     /// A turn runs, and waits for nothing.
     Running,

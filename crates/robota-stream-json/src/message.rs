@@ -17,7 +17,7 @@ tag!(AssistantRole, "assistant");
 tag!(UserRole, "user");
 tag!(StandardTier, "standard");
 
-/// An answer of the model.
+/// An answer of the model, in the shape of a message of the Messages API.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AssistantMessage<'a> {
     /// The model's id; `<synthetic>` for a message that this program wrote.
@@ -27,11 +27,12 @@ pub struct AssistantMessage<'a> {
     /// Always `message`; the Messages API has it in every message.
     #[serde(rename = "type")]
     pub kind: MessageTag,
-    /// Always `assistant`.
+    /// Always `assistant`; hosts add the message to their conversation with it.
     pub role: AssistantRole,
     /// The content: one block in an `assistant` line, none in `message_start`.
     pub content: Vec<Block<'a>>,
-    /// Why the model stopped; null, because the `result` line says it.
+    /// Why the model stopped; `stop_sequence` in a message that reports an error, otherwise
+    /// null, because the `result` line says it.
     // The Messages API has both keys in every message, as null until the answer has ended.
     pub stop_reason: Option<&'a str>,
     /// The stop sequence that ended the answer; null.
@@ -59,11 +60,11 @@ pub enum UserContent<'a> {
     AsSent(&'a Value),
 }
 
-/// A block of a message, in the words of the protocol.
+/// A block of a message, in the shape of the protocol.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Block<'a> {
-    /// Text for the user.
+    /// Text that the model, this program or the host wrote.
     Text {
         /// The text; empty at the start of a streamed block.
         text: &'a str,
@@ -73,7 +74,7 @@ pub enum Block<'a> {
     },
     /// The model's reasoning. Some services return it only as a summary.
     Thinking {
-        /// The text of the reasoning.
+        /// The reasoning as the service returned it; empty at the start of a streamed block.
         thinking: &'a str,
         /// The provider's proof that the reasoning is unaltered; empty if the provider uses none.
         signature: &'a str,
@@ -93,7 +94,7 @@ pub enum Block<'a> {
         tool_use_id: &'a str,
         /// The content that the model sees.
         content: ResultContent<'a>,
-        /// Whether the call failed.
+        /// Whether the call failed or was denied; the content then says why.
         is_error: bool,
     },
     /// An image, or another block of a provider.
@@ -148,10 +149,12 @@ pub struct ServerToolUse {
 /// One event of a streamed answer.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
+// `ping` and `error` of the Messages API are left out: failures and retries have lines of their
+// own.
 pub enum StreamEvent<'a> {
     /// The answer begins; its tokens are those of the prompt.
     MessageStart {
-        /// The answer, without content.
+        /// The answer with its id and model; the blocks follow as events.
         message: AssistantMessage<'a>,
     },
     /// A block begins; the others of the answer are complete or have not begun.
@@ -168,36 +171,37 @@ pub enum StreamEvent<'a> {
         /// What is appended to the block.
         delta: BlockDelta<'a>,
     },
-    /// A block is complete.
+    /// A block has all of its pieces; only now the arguments of a call are valid JSON.
     ContentBlockStop {
         /// The position of the block in the answer, from 0.
         index: u32,
     },
-    /// The answer is complete.
+    /// The model has ended its answer; no blocks follow.
     MessageDelta {
-        /// Why the model stopped.
+        /// Why the model stopped, which the first event could not say.
         delta: MessageDelta<'a>,
-        /// The tokens of the call.
+        /// The tokens of the whole call; they replace those of `message_start`.
         usage: TokenUsage,
     },
     /// The stream of the answer ended.
     MessageStop,
 }
 
-/// A piece of a block.
+/// A piece of a block, which the host appends to the pieces before.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "type")]
+// Renamed one by one: the Messages API ends each name with `_delta`.
 pub enum BlockDelta<'a> {
     /// More text of a text block.
     #[serde(rename = "text_delta")]
     Text {
-        /// The piece, cut between characters.
+        /// The next piece of the text, cut between characters.
         text: &'a str,
     },
     /// More text of a reasoning block.
     #[serde(rename = "thinking_delta")]
     Thinking {
-        /// The piece of reasoning.
+        /// The next piece of the reasoning, cut between characters.
         thinking: &'a str,
     },
     /// The provider's proof that the reasoning is unaltered, at the end of the block.
@@ -206,7 +210,7 @@ pub enum BlockDelta<'a> {
         /// The whole proof: it is not sent in pieces.
         signature: &'a str,
     },
-    /// A source of the text.
+    /// A source that the provider names for the text of the block.
     #[serde(rename = "citations_delta")]
     Citation {
         /// The source, in the shape of the Messages API.
@@ -220,11 +224,12 @@ pub enum BlockDelta<'a> {
     },
 }
 
-/// Why an answer ended.
+/// Why the model ended its answer.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct MessageDelta<'a> {
     /// Why the model stopped: `end_turn`, `tool_use`, `max_tokens` and others.
     pub stop_reason: Option<&'a str>,
     /// The stop sequence that ended the answer; null.
+    // Null, because this program never sends stop sequences to a service.
     pub stop_sequence: Option<&'a str>,
 }

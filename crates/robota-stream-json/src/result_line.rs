@@ -15,11 +15,14 @@ tag!(ResultTag, "result");
 
 /// The end of a turn. `--output-format json` prints only this.
 #[derive(Debug, Serialize, JsonSchema)]
+// Hosts expect two ranges in one line: calls, times and `usage` are those of the turn, prices and
+// `modelUsage` those of the session. `subagent_stats` is left out, because its meaning is not
+// published.
 pub struct ResultLine<'a> {
     /// Hosts select the shape of a line by this, and for `system` by the subtype.
     #[serde(rename = "type")]
     pub kind: ResultTag,
-    /// How the turn ended.
+    /// How the turn ended; it decides whether `result` or `errors` is there.
     pub subtype: ResultSubtype,
     /// Whether it failed. A failed model call has subtype `success` and true here.
     pub is_error: bool,
@@ -49,6 +52,7 @@ pub struct ResultLine<'a> {
     pub result: Option<&'a str>,
     /// What went wrong, one entry; absent with subtype `success`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    // The protocol has a list; a turn of this program ends for one reason.
     pub errors: Option<Vec<Cow<'a, str>>>,
     /// Why the model stopped its last answer; null if none is complete.
     pub stop_reason: Option<&'a str>,
@@ -97,12 +101,13 @@ pub struct ResultLine<'a> {
 pub enum TurnOrigin {
     /// The end of an agent in the background.
     TaskNotification,
-    /// A schedule.
+    /// A schedule of the session, whose time was reached.
     ScheduledTrigger,
 }
 
 /// The form of [`TurnOrigin`] in a line.
 #[derive(Debug, Serialize, JsonSchema)]
+// The protocol has no kind for schedules: hosts know them as a kind of task notification.
 struct OriginParts {
     /// The kind of message.
     kind: TaskNotificationText,
@@ -134,23 +139,25 @@ impl JsonSchema for TurnOrigin {
     }
 }
 
-/// How a turn ended.
+/// How a turn ended, as coarse as hosts distinguish it; `terminal_reason` has more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+// A failed model call has no subtype of its own: hosts expect `success` with `is_error`, and the
+// text of the failure as the answer.
 pub enum ResultSubtype {
     /// It ended with an answer, or with a failed model call.
     Success,
     /// It reached the limit of model calls.
     ErrorMaxTurns,
-    /// It failed, or was interrupted.
+    /// It failed, or the user or the host interrupted it.
     ErrorDuringExecution,
-    /// It used up the budget.
+    /// The price of the calls reached `--max-budget-usd`.
     ErrorMaxBudgetUsd,
     /// The model gave no valid structured answer.
     ErrorMaxStructuredOutputRetries,
 }
 
-/// What ended a turn.
+/// What ended a turn, in more detail than the subtype.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TerminalReason {
@@ -166,7 +173,7 @@ pub enum TerminalReason {
     BudgetExhausted,
     /// The model gave no valid structured answer.
     StructuredOutputRetryExhausted,
-    /// A model call failed.
+    /// A model call failed and was not tried again.
     ApiError,
     /// A hook stopped it with `continue: false`.
     HookStopped,
@@ -188,7 +195,7 @@ pub struct ModelUsage {
     pub cache_read_input_tokens: u64,
     /// Prompt tokens that were written to the cache.
     pub cache_creation_input_tokens: u64,
-    /// Web searches of the provider.
+    /// Web searches that the provider made itself; those of local tools are not counted.
     pub web_search_requests: u64,
     /// The price; 0 if it is not known, and then `costBasis` is `unknown`.
     #[serde(rename = "costUSD")]
@@ -197,7 +204,7 @@ pub struct ModelUsage {
     pub context_window: u64,
     /// The most tokens of one answer; a usual limit if the model is not known.
     pub max_output_tokens: u64,
-    /// Where the price comes from.
+    /// Where the price per token comes from; with `unknown` the price is 0.
     pub cost_basis: CostBasis,
 }
 
@@ -217,7 +224,7 @@ impl ModelUsage {
     }
 }
 
-/// Where a price comes from.
+/// Where the price per token of a model comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CostBasis {
@@ -228,7 +235,7 @@ pub enum CostBasis {
     Unknown,
 }
 
-/// A call that was denied.
+/// A call of the turn that was denied, by a rule, a hook or a person.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Denial<'a> {
     /// The name by which the model called the tool.

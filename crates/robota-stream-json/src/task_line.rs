@@ -12,7 +12,7 @@ tag!(TaskUpdatedTag, "task_updated");
 tag!(TaskNotificationTag, "task_notification");
 tag!(BackgroundTasksChangedTag, "background_tasks_changed");
 
-/// A background task started.
+/// A task started: an agent, or a command that runs in the background.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TaskStartedLine<'a> {
     /// Hosts select the shape of a line by this, and for `system` by the subtype.
@@ -40,13 +40,13 @@ pub struct TaskStartedLine<'a> {
     pub uuid: &'a str,
 }
 
-/// What runs a task.
+/// What runs a task; it decides which lines the task can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskType {
     /// A model with its own conversation; `task_progress` lines follow.
     LocalAgent,
-    /// A command of the shell.
+    /// A command of the shell that runs in the background.
     LocalBash,
 }
 
@@ -65,12 +65,12 @@ pub struct TaskProgressLine<'a> {
     pub tool_use_id: Option<&'a str>,
     /// The tool that it calls and the argument that describes the call best.
     pub description: &'a str,
-    /// The name of the agent.
+    /// The name of the agent, which the model chose as `subagent_type`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subagent_type: Option<&'a str>,
-    /// What it used so far.
+    /// Tokens, calls and time from its start until this call.
     pub usage: TaskLineUsage,
-    /// The first word of `description`.
+    /// The name of the tool: the first word of `description`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_tool_name: Option<&'a str>,
     /// The id that `--resume` takes.
@@ -79,12 +79,12 @@ pub struct TaskProgressLine<'a> {
     pub uuid: &'a str,
 }
 
-/// What a task used.
+/// What a task used since its start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TaskLineUsage {
     /// Tokens, sent and received, so far; 0 for a command.
     pub total_tokens: u64,
-    /// Tool calls that it started.
+    /// Tool calls that it started; a call that was denied never starts.
     pub tool_uses: u64,
     /// The time since it started, in milliseconds.
     pub duration_ms: u64,
@@ -100,24 +100,25 @@ pub struct TaskUpdatedLine<'a> {
     pub subtype: TaskUpdatedTag,
     /// The id of the `task_started` line.
     pub task_id: &'a str,
-    /// What changed.
+    /// The fields of the task that changed.
     pub patch: TaskPatch<'a>,
     /// The id that `--resume` takes.
     pub session_id: &'a str,
-    /// Unique per line.
+    /// A UUID that no other line has.
     pub uuid: &'a str,
 }
 
 /// The changed fields of a task; absent ones stay as they were.
 #[derive(Debug, Default, Serialize, JsonSchema)]
+// Fields that did not change are left out: null would be a new value.
 pub struct TaskPatch<'a> {
-    /// How it ended.
+    /// How the task ended; absent while it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<TaskStatusText>,
     /// When it ended, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_time: Option<i64>,
-    /// Why it failed.
+    /// Why it failed, for a person; absent if it did not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<&'a str>,
     /// True when the call that waited for it no longer does.
@@ -129,9 +130,9 @@ pub struct TaskPatch<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatusText {
-    /// It ended with a result.
+    /// It ended with a result, which the model reads.
     Completed,
-    /// It ended with a failure.
+    /// It ended with a failure, which `error` names.
     Failed,
     /// A user, the host or the model stopped it.
     Killed,
@@ -149,7 +150,7 @@ pub struct BackgroundTasksChangedLine<'a> {
     pub tasks: Vec<BackgroundTask<'a>>,
     /// The id that `--resume` takes.
     pub session_id: &'a str,
-    /// Unique per line.
+    /// A UUID that no other line has.
     pub uuid: &'a str,
 }
 
@@ -158,7 +159,7 @@ pub struct BackgroundTasksChangedLine<'a> {
 pub struct BackgroundTask<'a> {
     /// The id of the `task_started` line.
     pub task_id: &'a str,
-    /// What runs it.
+    /// What runs the task: a model or the shell.
     pub task_type: TaskType,
     /// The name of the agent; absent for a command.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -167,7 +168,7 @@ pub struct BackgroundTask<'a> {
     pub description: &'a str,
 }
 
-/// A background task ended.
+/// A task ended, in the background or not.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TaskNotificationLine<'a> {
     /// Hosts select the shape of a line by this, and for `system` by the subtype.
@@ -180,13 +181,13 @@ pub struct TaskNotificationLine<'a> {
     /// The call that started it; absent if a user did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_use_id: Option<&'a str>,
-    /// How it ended, for programs.
+    /// How the task ended, for programs; `summary` says it for a person.
     pub status: TaskEndText,
     /// The file with the text that it wrote; empty if there is none.
     pub output_file: &'a str,
     /// The label and how it ended, for a person.
     pub summary: &'a str,
-    /// What it used in all.
+    /// Tokens, calls and time of the whole task.
     pub usage: TaskLineUsage,
     /// The id that `--resume` takes.
     pub session_id: &'a str,
@@ -194,7 +195,7 @@ pub struct TaskNotificationLine<'a> {
     pub uuid: &'a str,
 }
 
-/// How a task ended.
+/// How a task ended, as hosts distinguish it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskEndText {

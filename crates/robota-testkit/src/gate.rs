@@ -40,6 +40,7 @@ impl Gate for ScriptedGate {
             verdict,
             class: tool.class,
             reason: format!("the test's verdict for {}", call.name),
+            // As if a rule had decided: hooks may not allow what this gate asks about.
             source: Source::Rule,
             rules: Vec::new(),
             grant: Grant::Full,

@@ -28,7 +28,7 @@ use crate::mock::Wire;
 /// What the provider under test is built from.
 #[derive(Clone)]
 pub struct WireSetup {
-    /// The wire that the provider must speak.
+    /// The wire that the provider must use.
     pub wire: Wire,
     /// The scheme, host and port of the service.
     pub origin: String,
@@ -44,7 +44,7 @@ pub struct WireSetup {
     pub text_calls: bool,
 }
 
-/// Builds the provider under test, anew for each case.
+/// Builds the provider under test, a new one for each case.
 pub type BuildProvider = fn(WireSetup) -> Arc<dyn Provider>;
 
 /// One wire of the provider under test.
@@ -220,6 +220,7 @@ macro_rules! provider_case {
         async fn $case() {
             let wire = $crate::mock::Wire::$wire;
             let suite = $crate::provider_suite::Suite { wire, build: super::$make };
+            // Boxed, because the futures of some cases are large.
             let case = Box::pin($crate::provider_suite::cases::$area::$case(suite));
             $crate::provider_suite::within_a_minute(case).await;
         }

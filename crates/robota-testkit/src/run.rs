@@ -72,6 +72,7 @@ impl Run {
             tools: Vec::new(),
             ports,
             config: SessionConfig::new(TurnRules::new("test-model")),
+            // Fixed, so that logs are equal in every run; a test about time sets its own.
             clock: Arc::new(FakeClock::fixed()),
             journal: FailingJournal::new(),
             cancel: CancellationToken::new(),
@@ -192,6 +193,7 @@ impl Run {
         let recorder =
             Recorder::new(Box::new(self.journal.clone()), self.clock.clone(), State::default());
         let Content(content) = prompt.into();
+        // Boxed, because the future of a turn is large.
         Box::pin(turn(self, recorder, content)).await
     }
 }
@@ -277,7 +279,7 @@ impl RunResult {
     /// Sends another prompt in the same session, also after a cancelled run.
     pub async fn then(mut self, prompt: impl Into<Content>) -> Self {
         if self.run.cancel.is_cancelled() {
-            // A token stays cancelled for ever, and would end the next turn at once.
+            // A token stays cancelled, and would end the next turn at once.
             self.run.cancel = CancellationToken::new();
         }
         let Content(content) = prompt.into();

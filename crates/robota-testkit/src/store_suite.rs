@@ -104,6 +104,7 @@ macro_rules! store_suite {
         $(
             #[tokio::test]
             async fn $case() {
+                // A store of its own for each case: cases must not see the sessions of others.
                 let test_store = $make().await;
                 $crate::store_suite::$case(&*test_store.store).await;
             }
@@ -137,6 +138,7 @@ pub fn envelope(epoch: u32, seq: u64, event: impl Into<Event>) -> Arc<Envelope> 
 /// Creates a small event with this sequence number.
 #[must_use]
 pub fn event(seq: u64) -> Arc<Envelope> {
+    // A line break and a letter of four bytes: stores of lines and of text must keep both.
     envelope(1, seq, Renamed { name: format!("name {seq}\n\u{1F680}") })
 }
 

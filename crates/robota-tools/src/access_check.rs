@@ -7,13 +7,19 @@ use std::sync::Arc;
 
 use robota_core::paths::Paths;
 use robota_exec::OsPaths;
-use robota_exec::sandbox::Confinement;
+use robota_exec::sandbox::SharedConfinement;
 use robota_policy::Policy;
 
 /// Decides what tools may return to the model.
 pub trait AccessCheck: Send + Sync {
     /// Returns whether the content of a file may be returned.
     fn may_read(&self, path: &Path) -> bool;
+
+    /// Returns whether the user has to approve reading the file. A search that finds it leaves it out.
+    fn needs_approval(&self, path: &Path) -> bool {
+        let _ = path;
+        false
+    }
 
     /// Returns whether a URL may be fetched from this address, which is that of this machine or of a
     /// private network.
@@ -52,6 +58,10 @@ impl AccessCheck for PolicyAccessCheck {
         self.policy.may_read(path, &*self.paths)
     }
 
+    fn needs_approval(&self, path: &Path) -> bool {
+        self.policy.needs_approval_to_read(path, &*self.paths)
+    }
+
     fn may_connect_private(&self, url: &str, address: IpAddr) -> bool {
         self.policy.private_address_allowed(url, address)
     }
@@ -60,15 +70,20 @@ impl AccessCheck for PolicyAccessCheck {
 /// Applies the permission rules and the read restrictions of the sandbox.
 pub(crate) struct SandboxAccessCheck {
     pub(crate) rules: Arc<dyn AccessCheck>,
-    pub(crate) confinement: Arc<Confinement>,
+    pub(crate) confinement: SharedConfinement,
 }
 
 impl AccessCheck for SandboxAccessCheck {
     fn may_read(&self, path: &Path) -> bool {
-        let fence = &self.confinement.boundaries().fence;
+        let confinement = self.confinement.current();
+        let fence = &confinement.boundaries().fence;
         let real = OsPaths.canonical(path);
         // A path that cannot be resolved may lead anywhere, so it is refused.
         self.rules.may_read(path) && real.is_some_and(|real| fence.may_read(&real))
+    }
+
+    fn needs_approval(&self, path: &Path) -> bool {
+        self.rules.needs_approval(path)
     }
 
     fn may_connect_private(&self, url: &str, address: IpAddr) -> bool {

@@ -202,6 +202,7 @@ impl Tool for AgentTool {
         if named.is_some_and(|name| !name.is_empty()) {
             return None;
         }
+        // Rules about the default agent must match a call that does not name it.
         judged.insert("subagent_type".to_owned(), Value::from(DEFAULT_AGENT));
         Some(Value::Object(judged))
     }

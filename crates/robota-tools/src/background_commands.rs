@@ -161,6 +161,7 @@ impl BackgroundCommands {
         running: Running,
     ) -> Arc<BackgroundCommand> {
         let mut list = self.list();
+        // Never reused: a model may still name the id of a command that was removed.
         list.started += 1;
         let id = id.unwrap_or_else(|| format!("bash_{}", list.started));
         if list.commands.len() >= MAX_COMMANDS

@@ -17,7 +17,7 @@ use robota_core::permission::Class;
 use robota_core::tool::{
     DidRun, InvalidInput, KeptOutput, Tool, ToolContext, ToolOutcome, ToolSpec, shared_spec,
 };
-use robota_exec::sandbox::ReadOnlyFence;
+use robota_exec::sandbox::{ReadOnlyFence, SharedConfinement};
 use robota_exec::{
     Captured, CommandSpec, ExecError, Exit, Limits, Outcome, OutputSink, ShellCommand, Spill,
     Stdin, Streams, TerminalSize,
@@ -339,7 +339,7 @@ impl Bash {
             .limits(limits(context))
             .redactor(context.scope.redactor.clone())
             .call(context.call.to_string(), context.processes.clone());
-        spec.confinement = self.workspace.confinement.clone();
+        spec.confinement = self.workspace.confinement.as_ref().map(SharedConfinement::current);
         if input.terminal == Some(true) {
             spec.terminal = Some(TerminalSize::default());
         }

@@ -76,6 +76,7 @@ pub(crate) fn new_output(command: &BackgroundCommand, workspace: &ToolWorkspace)
     let end = command.running.outcome();
     let mut shown = command.shown.lock().unwrap_or_else(PoisonError::into_inner);
     let chunk = command.running.log().read(*shown, MAX_SHOWN_BYTES);
+    // Under the same lock as the read: two calls at the same time do not return the same output.
     *shown = chunk.next;
     let more = command.running.log().end() > chunk.next;
     drop(shown);

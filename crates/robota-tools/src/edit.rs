@@ -60,6 +60,7 @@ impl Edit {
         let name = self.workspace.display_path(&path.given);
         let plan = move |log: &crate::read_log::ReadLog| {
             let seen = log.last_seen(&path.target);
+            // A model that has not read the file would replace text that it only guesses.
             if seen.is_none() && path.target.exists() {
                 return Err(FileError::NotRead { path: path.given });
             }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::arguments::{EarlyOutcome, HiddenArguments, parse, schema_of, whole_number};
 use crate::blocking::run_blocking;
 use crate::tool_workspace::ToolWorkspace;
-use search::{FileMatches, Request, search};
+use search::{Found, Request, search};
 
 const DESCRIPTION: &str = "Searches files with a regular expression (Rust syntax). Skips files that \
     git ignores, hidden and binary files. Newest files come first.";
@@ -144,18 +144,13 @@ impl Grep {
             workspace: self.workspace.clone(),
             cancel: context.scope.cancel.clone(),
         };
-        let files = run_blocking(move || search(&request)).await??;
+        let found = run_blocking(move || search(&request)).await??;
         let numbers = input.line_numbers != Some(false);
-        Ok(self.report(&files, mode, numbers, Page::new(skip, limit)))
+        Ok(self.report(&found, mode, numbers, Page::new(skip, limit)))
     }
 
-    fn report(
-        &self,
-        files: &[FileMatches],
-        mode: Mode,
-        numbers: bool,
-        mut page: Page,
-    ) -> ToolOutcome {
+    fn report(&self, found: &Found, mode: Mode, numbers: bool, mut page: Page) -> ToolOutcome {
+        let Found { files, unapproved } = found;
         let matches: u64 = files.iter().map(|file| file.matches).sum();
         let line_of = |path: &str, mark: char, number: u64, text: &str| {
             if numbers {
@@ -186,7 +181,13 @@ impl Grep {
                 }
             }
         }
-        let (text, cut) = page.finish();
+        let (mut text, cut) = page.finish();
+        if *unapproved > 0 {
+            let files = if *unapproved == 1 { "file was" } else { "files were" };
+            text.push_str(&format!(
+                "[{unapproved} {files} not searched: reading needs approval. Read asks for it.]\n"
+            ));
+        }
         ToolOutcome::ok(text)
             .with_metadata("files", files.len())
             .with_metadata("matches", matches)

@@ -83,7 +83,7 @@ pub enum OpenApiError {
     Read {
         /// Where it is: the path or the address.
         place: String,
-        /// The reason, in the words of the system.
+        /// The reason, as the operating system or the HTTP client reports it.
         problem: String,
     },
     /// The document is not a valid document of a known version.

@@ -107,6 +107,7 @@ impl TodoWrite {
             name: "TodoWrite".to_owned(),
             description: DESCRIPTION.to_owned(),
             input_schema: schema_of::<Input>(),
+            // It changes nothing outside of the session.
             class: Class::Inspect,
         };
         Self { spec: shared_spec(spec), todos: workspace.todos.clone() }
@@ -140,6 +141,8 @@ impl TodoWrite {
                 format!("[{mark}] {}\n", todo.content)
             })
             .collect();
+        // Held while hooks run. The lock of the list is not, because user interfaces take it to
+        // draw.
         let _one_at_a_time = self.todos.changing.lock().await;
         let change = self.todos.lock().change(todos.clone());
         change.ask_hooks(context).await?;

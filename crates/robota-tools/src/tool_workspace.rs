@@ -10,7 +10,7 @@ use robota_core::checkpoint::{Before, Changing};
 use robota_core::ids::CallId;
 use robota_core::sandbox::SandboxError;
 use robota_core::tool::{ToolContext, ToolOutcome};
-use robota_exec::sandbox::{Confinement, ReadOnlyFence};
+use robota_exec::sandbox::{ReadOnlyFence, SharedConfinement};
 use robota_exec::{Environment, SessionVariables, Supervisor};
 use serde_json::Value;
 
@@ -45,7 +45,7 @@ pub struct WorkspaceParts {
     /// The check by the permission rules and the sandbox.
     pub(crate) access_check: Arc<dyn AccessCheck>,
     pub(crate) blobs: Option<Arc<dyn Blobs>>,
-    pub(crate) confinement: Option<Arc<Confinement>>,
+    pub(crate) confinement: Option<SharedConfinement>,
     pub(crate) read_only_fence: Option<Arc<ReadOnlyFence>>,
     pub(crate) question_handler: Option<Arc<dyn QuestionHandler>>,
     pub(crate) searcher: Option<Arc<dyn Searcher>>,
@@ -201,9 +201,9 @@ impl ToolWorkspace {
     /// Restricts the tools to a sandbox. The kernel enforces it for commands; tools that read and
     /// change files enforce it themselves.
     #[must_use]
-    pub fn confine(self, confinement: Arc<Confinement>) -> Self {
+    pub fn confine(self, confinement: impl Into<SharedConfinement>) -> Self {
         self.with(|parts| {
-            parts.confinement = Some(confinement);
+            parts.confinement = Some(confinement.into());
             parts.update_access_check();
         })
     }
@@ -217,6 +217,7 @@ impl ToolWorkspace {
     /// Fails if the sandbox does not allow one of the changes.
     fn check_sandbox(&self, planned: &[PlannedChange]) -> Result<(), EarlyOutcome> {
         let Some(confinement) = &self.confinement else { return Ok(()) };
+        let confinement = confinement.current();
         let fence = &confinement.boundaries().fence;
         let denied = planned.iter().find(|change| !fence.may_write(&change.path.target));
         let Some(denied) = denied else { return Ok(()) };
@@ -302,6 +303,12 @@ impl ToolWorkspace {
         let allowed = |path: &Path| self.access_check.may_read(path);
         // A rule may name the link or its target.
         allowed(&path.target) && (path.given == path.target || allowed(&path.given))
+    }
+
+    /// Returns whether the user has to approve reading a file, because of one of its names.
+    pub(crate) fn needs_approval(&self, path: &ResolvedPath) -> bool {
+        let named = |path: &Path| self.access_check.needs_approval(path);
+        named(&path.target) || (path.given != path.target && named(&path.given))
     }
 
     /// Returns the arguments of a call of a file tool for the gate: with the file that `file_path`

@@ -110,6 +110,7 @@ impl WebSearch {
         let domains = Domains::new(input.allowed_domains, input.blocked_domains)?;
         let limit = input.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        // More than the limit is asked for, because the domains remove some.
         let (query, wanted) = (domains.query(&input.query), domains.wanted(limit));
         let hits = tokio::select! {
             hits = self.searcher.search(&query, wanted) => hits,
@@ -118,6 +119,7 @@ impl WebSearch {
             }
         };
         let mut hits = hits.map_err(|error| ToolOutcome::failed("search", error.to_string()))?;
+        // Checked again here: services treat operators such as `site:` as a wish.
         hits.retain(|hit| domains.allow(&hit.url));
         hits.truncate(limit);
         let mut text: String = (1..)

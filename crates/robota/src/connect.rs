@@ -40,6 +40,7 @@ pub fn connect_from_env() -> Result<(Arc<HttpProvider>, String), BuildError> {
     // Read once, here: the crates below take a lookup function, so that tests and embedders pass
     // their own.
     let lookup = |name: &str| std::env::var(name).ok();
+    // The same variables for proxy and certificates that other programs read.
     let transport = environment::transport(&lookup)?;
     robota_providers::connect_from(&lookup, &Host::new(transport))
 }

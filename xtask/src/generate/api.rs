@@ -8,7 +8,7 @@ mod item;
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result};
-use syn::{Item, UseTree};
+use syn::{Item, ItemMacro, UseTree};
 
 use self::item::{
     has_example, is_hidden, is_public, is_public_type, macro_methods, members, name, signature,
@@ -56,19 +56,14 @@ impl Sources {
             let inner = file.path.strip_prefix("crates/");
             if let Some(name) = inner.and_then(|inner| inner.strip_suffix("/src/lib.rs")) {
                 let folder = file.path.trim_end_matches("/lib.rs");
-                sources.parse(tree, &file.path, folder, vec![name.replace('-', "_")])?;
+                let items = parse(tree, &file.path)?;
+                sources.add(tree, items, folder, vec![name.replace('-', "_")])?;
             }
         }
         Ok(sources)
     }
 
-    /// Parses a file and the modules that it declares.
-    fn parse(&mut self, tree: &Tree, file: &str, folder: &str, path: Vec<String>) -> Result<()> {
-        let text = tree.text(file).with_context(|| format!("there is no {file}"))?;
-        let parsed = syn::parse_file(text).with_context(|| format!("cannot parse {file}"))?;
-        self.add(tree, parsed.items, folder, path)
-    }
-
+    /// Adds the items of a module, and the modules that it declares: inline, or in files of `folder`.
     fn add(
         &mut self,
         tree: &Tree,
@@ -77,25 +72,22 @@ impl Sources {
         path: Vec<String>,
     ) -> Result<()> {
         for item in &items {
-            if let Item::Macro(it) = item
-                && let Some(name) = &it.ident
-            {
-                self.macros.insert(name.to_string(), macro_methods(&it.mac.tokens));
-            }
-            let Item::Mod(inner) = item else { continue };
-            if is_hidden(&inner.attrs) {
-                continue;
-            }
-            let below = format!("{folder}/{}", inner.ident);
-            let inner_path = [path.as_slice(), &[inner.ident.to_string()]].concat();
-            match &inner.content {
-                Some((_, items)) => self.add(tree, items.clone(), &below, inner_path)?,
-                None => {
-                    let files = [format!("{below}.rs"), format!("{below}/mod.rs")];
-                    let [plain, other] = &files;
-                    let file = if tree.text(plain).is_some() { plain } else { other };
-                    self.parse(tree, file, &below, inner_path)?;
+            match item {
+                Item::Macro(ItemMacro { ident: Some(name), mac, .. }) => {
+                    self.macros.insert(name.to_string(), macro_methods(mac));
                 }
+                Item::Mod(inner) if !is_hidden(&inner.attrs) => {
+                    let below = format!("{folder}/{}", inner.ident);
+                    let file = [".rs", "/mod.rs"].map(|end| format!("{below}{end}"));
+                    let file = file.iter().find(|file| tree.text(file).is_some());
+                    let items = match (&inner.content, file) {
+                        (Some((_, items)), _) => items.clone(),
+                        (None, file) => parse(tree, file.with_context(|| below.clone())?)?,
+                    };
+                    let inner = [path.as_slice(), &[inner.ident.to_string()]].concat();
+                    self.add(tree, items, &below, inner)?;
+                }
+                _ => {}
             }
         }
         self.modules.insert(path, items);
@@ -128,6 +120,11 @@ impl Sources {
         let (target, _) = items.iter().flat_map(uses).find(|(_, shown)| shown == wanted)?;
         self.find(module, &target, depth + 1)
     }
+}
+
+fn parse(tree: &Tree, file: &str) -> Result<Vec<Item>> {
+    let text = tree.text(file).with_context(|| format!("there is no {file}"))?;
+    Ok(syn::parse_file(text).with_context(|| format!("cannot parse {file}"))?.items)
 }
 
 struct Listing<'a> {

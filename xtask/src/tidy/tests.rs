@@ -55,13 +55,13 @@ fn tests_of_the_threat_model_that_do_not_exist_are_found() {
     let page = "| can `x` | `a_test`, `b_test` |\n| no | `gone` |\n";
     let code = "#[test]\nfn a_test() {}\n    async fn b_test() {}\n";
     let files = [("docs/threat-model.md", page), ("crates/a/src/lib.rs", code)];
-    assert_eq!(found(threat_model, &files), 1);
+    assert_eq!(found(names, &files), 1);
 }
 
 #[test]
 fn sources_and_tests_that_do_not_exist_are_found() {
     let code = ("crates/a/src/lib.rs", "#[test]\nfn core_07_all() {}\n");
-    let count = |text: &str| found(named_sources, &[("docs/ARCHITECTURE.md", text), code]);
+    let count = |text: &str| found(names, &[("docs/ARCHITECTURE.md", text), code]);
     for wrong in ["`a/src/old.rs`", "`core_07_none`", "`core_08_…`"] {
         assert_eq!(count(wrong), 1, "{wrong}");
     }
@@ -73,9 +73,8 @@ fn methods_that_do_not_exist_are_found() {
     let code = "pub struct Turn<'a> {\n    pub rules: Rules,\n}\nimpl<'a> Turn<'a> {\n    \
                 pub(crate) async fn on(&self) {}\n    fn build<T>() {}\n    setters!(x);\n}\npub struct Turner;\n\
                 macro_rules! setters {\n    () => {\n        pub fn set() {}\n    };\n}\n";
-    let count = |text: &str| {
-        found(named_methods, &[("docs/guide.md", text), ("crates/a/src/turn.rs", code)])
-    };
+    let count =
+        |text: &str| found(names, &[("docs/guide.md", text), ("crates/a/src/turn.rs", code)]);
     // A field or method of another type in the file is none of this one.
     for wrong in [
         "`Turn::off`",
@@ -88,7 +87,7 @@ fn methods_that_do_not_exist_are_found() {
     }
     assert_eq!(count("`Turn::on`, `a::Turn::build`, `Turn::rules`, `Turn::set`, `Other::on`"), 0);
     let history = [("CHANGELOG.md", "`Turn::off`"), ("crates/a/src/turn.rs", code)];
-    assert_eq!(found(named_methods, &history), 0, "it is about earlier versions");
+    assert_eq!(found(names, &history), 0, "it is about earlier versions");
 }
 
 #[test]

@@ -46,6 +46,7 @@ fn taken(settings: &Command, option: &OsString) -> Option<usize> {
             || argument.get_all_aliases().is_some_and(|aliases| aliases.contains(&name))
     })?;
     match found.get_action() {
+        // Such an option takes all values that follow, so the command would be one of them.
         ArgAction::Append if !has_value => None,
         ArgAction::Set if !has_value => Some(2),
         _ => Some(1),

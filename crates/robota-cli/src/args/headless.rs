@@ -135,12 +135,13 @@ pub(crate) struct PrintArgs {
     pub(crate) disable_slash_commands: bool,
 
     /// With text: print each tool call on standard error, as on a terminal. With json: print all
-    /// lines as one array. stream-json requires this option, and always prints all lines.
+    /// lines as one array. stream-json requires this option, and always prints all lines. In the
+    /// terminal interface: show the whole output of calls.
     #[arg(long)]
     pub(crate) verbose: bool,
 
-    /// Permission mode: plan, default, acceptEdits, bypassPermissions or dontAsk. Calls that need
-    /// approval are denied unless a host answers (--permission-prompt-tool).
+    /// Permission mode: plan, default, acceptEdits, bypassPermissions or dontAsk. With -p, calls that
+    /// need approval are denied unless a host answers (--permission-prompt-tool).
     #[arg(long, value_name = "MODE", value_parser = parse_mode)]
     pub(crate) permission_mode: Option<Mode>,
 
@@ -153,7 +154,7 @@ pub(crate) struct PrintArgs {
     #[arg(long)]
     pub(crate) allow_dangerously_skip_permissions: bool,
 
-    /// Who approves calls: `stdio` asks the host with a control request (needs --input-format
+    /// Who approves calls with -p: `stdio` asks the host with a control request (needs --input-format
     /// stream-json), `mcp__SERVER__TOOL` calls a tool of an MCP server.
     #[arg(long, value_name = "TOOL")]
     pub(crate) permission_prompt_tool: Option<String>,
@@ -179,12 +180,13 @@ pub(crate) struct PrintArgs {
     #[arg(long, value_name = "DOLLARS")]
     pub(crate) max_budget_usd: Option<f64>,
 
-    /// Limit of what this run may use (repeatable): usd=N, tokens=N, turns=N or seconds=N for the
-    /// run, with `turn.` in front for each prompt, with `subagent.` for each subagent.
+    /// Limit of what the session may use, earlier runs included (repeatable): usd=N, tokens=N, turns=N
+    /// or seconds=N; with `turn.` in front for each prompt, with `subagent.` for each subagent.
     #[arg(long, value_name = "LIMIT=N")]
     pub(crate) budget: Vec<String>,
 
-    /// How long failed model calls are retried, in seconds; 0 never retries [default: 300].
+    /// How long failed model calls are retried, in seconds; 0 never retries [default: the setting
+    /// retry.budget, else 300].
     #[arg(long, value_name = "SECONDS")]
     pub(crate) retry_budget: Option<u64>,
 
@@ -202,6 +204,7 @@ pub(crate) struct PrintArgs {
     pub(crate) json_schema: Option<String>,
 
     /// Replace the system prompt.
+    // A prompt may begin with a list, whose sign would be an option.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) system_prompt: Option<String>,
 
@@ -391,6 +394,7 @@ impl SessionArgs {
         self.continue_latest = false;
         self.resume = Some(Some(session.to_owned()));
         self.fork_session = fork;
+        // These belong to the session that the arguments named.
         (self.session_id, self.resume_session_at, self.name) = (None, None, None);
     }
 }

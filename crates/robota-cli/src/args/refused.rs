@@ -28,6 +28,7 @@ pub(crate) const REFUSED: &[(&str, &str)] = &[
 
 /// Returns why an option is refused.
 pub(crate) fn reason(option: &str) -> Option<&'static str> {
+    // The Agent SDK for TypeScript writes a value behind `=`.
     let name = option.split_once('=').map_or(option, |(name, _)| name);
     REFUSED.iter().find(|(refused, _)| *refused == name).map(|(_, reason)| *reason)
 }

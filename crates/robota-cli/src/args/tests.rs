@@ -37,3 +37,18 @@ fn every_option_is_described() {
     }
     check(&Cli::command());
 }
+
+#[test]
+fn options_about_calls_are_refused_by_commands_that_run_none() {
+    for command in ["sessions list", "sessions show x", "schedule list", "schedule pause x y"] {
+        let words = ["robota"].into_iter().chain(command.split(' '));
+        for option in ["--allowedTools=Read", "--disallowedTools=Read", "--add-dir=src"] {
+            let refused = Cli::try_parse_from(words.clone().chain([option]));
+            let kind = refused.map(|_| ()).map_err(|error| error.kind());
+            assert_eq!(kind, Err(clap::error::ErrorKind::UnknownArgument), "{command} {option}");
+        }
+        Cli::try_parse_from(words.clone().chain(["--cwd=src", "--trust"])).unwrap();
+    }
+    let runs = ["robota", "schedule", "run", "x", "--allowedTools=Read", "--add-dir=src"];
+    Cli::try_parse_from(runs).unwrap();
+}

@@ -31,6 +31,7 @@ pub(crate) async fn run(args: AcpArgs) -> anyhow::Result<Exit> {
     });
     let served = agent.start().await;
     watch.abort();
+    // The writer ends when the last sender is dropped, and the agent has one.
     drop(agent);
     out.finish().await;
     telemetry.finish().await;

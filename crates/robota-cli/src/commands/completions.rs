@@ -13,6 +13,7 @@ use crate::{Exit, output};
 /// Prints the completion script of a shell.
 pub(crate) fn completions(shell: Shell) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
+    // Into memory first: the function panics if it cannot write.
     clap_complete::generate(shell, &mut Cli::command(), "robota", &mut script);
     output::bytes(&script);
     Ok(Exit::Ok)

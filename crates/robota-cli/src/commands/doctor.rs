@@ -166,6 +166,7 @@ fn shell(setup: &Setup) -> Check {
 /// Checks which restrictions this system can enforce for commands.
 async fn sandbox(setup: &Setup) -> [Check; 2] {
     let environment = processes::command_environment(&setup.settings, &[]);
+    // Probed and not read from the version of the kernel: containers often forbid what it can do.
     let support = probe(&environment).await;
     let request = sandbox::request(setup);
     let fence = sandbox::read_only(&request.fence, &support, &environment);

@@ -54,6 +54,7 @@ impl Connected {
         let found = mcp::configured(setup, &McpSetup::default());
         found.notices.iter().for_each(print_notice);
         let supervisor = match setup::reaper() {
+            // Elsewhere the supervisor ends servers itself, which a killed process cannot do.
             Some(program) if cfg!(target_os = "linux") => Supervisor::with_reaper(program),
             _ => Supervisor::new(),
         };

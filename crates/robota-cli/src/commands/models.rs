@@ -23,6 +23,10 @@ pub(crate) async fn run(args: ModelsArgs) -> anyhow::Result<Exit> {
     } else {
         lists.push(provider_models(&args, &setup, catalogue).await?);
     }
+    for (vendor, models, _) in &mut lists {
+        let available = &setup.settings.available_models;
+        models.entries.retain(|it| available.check(Some(&vendor.vendor), &it.id).is_ok());
+    }
     if args.json {
         let lists: Vec<_> = lists
             .iter()

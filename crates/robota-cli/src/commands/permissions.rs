@@ -38,7 +38,7 @@ pub(crate) fn judge(policy: &Policy, tool: &str, input: &Value) -> Explanation {
     explanation
 }
 
-/// In the mode that asks nobody a call that needs approval does not run.
+/// Denies a call that needs approval if the mode is `dontAsk`, which never asks the user.
 fn deny_questions(policy: &Policy, judged: &mut PolicyVerdict) {
     if policy.mode() == Mode::DontAsk && judged.verdict == Verdict::Ask {
         judged.verdict = Verdict::Deny;

@@ -29,6 +29,7 @@ pub(crate) async fn run(args: PluginArgs) -> anyhow::Result<Exit> {
             if let Some(commit) = commit(plugin) {
                 output::line(&format!("It is pinned to commit {commit}."));
             }
+            // Installed and not enabled: the user sees first what the plugin would do.
             show_requests(&plugins, &name);
             output::line(&format!(
                 "It is not used yet. To use it: robota plugin enable {name} --yes"

@@ -21,6 +21,7 @@ use serde_json::json;
 use super::sessions::args::StoreArgs;
 use super::sessions::{Context, text, time};
 use crate::agent_process::{self, ProcessOptions};
+use crate::args::SettingsArgs;
 use crate::provider::{self, ProviderRequest, WantedModel};
 use crate::{Configuration, Exit, Usage, main_agent, output, setup, signals};
 
@@ -131,7 +132,7 @@ struct RunArgs {
     model: Option<String>,
 
     #[command(flatten)]
-    store: StoreArgs,
+    store: StoreArgs<SettingsArgs>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -274,6 +275,7 @@ async fn change(session: &str, args: &StoreArgs, change: ScheduleChange) -> anyh
     let changed =
         change_stored_schedule(&*context.store, &session, change, (clock, &RandomIds)).await;
     let changed = changed.map_err(|error| {
+        // The process that has the session open is its only writer.
         let open = matches!(
             &error,
             ScheduleError::Session(SessionError::Journal(JournalError::Locked { .. }))
@@ -305,6 +307,8 @@ async fn run_schedules(args: RunArgs) -> anyhow::Result<Exit> {
     if let Some(model) = of_agent.filter(|_| args.model.is_none()) {
         chosen = choose(Some(&model)).await?;
     }
+    // Before the session is opened, so that one Ctrl-C does not end the process in the middle of a
+    // write.
     let cancel = signals::cancel_on_interrupt()?;
     let earlier = Earlier::Named(session.as_str().to_owned());
     let model = chosen.into_setup(None);

@@ -24,6 +24,7 @@ use robota_store::DurabilityLevel;
 use robota_sdk::store;
 
 use crate::Exit;
+use crate::args::SettingsArgs;
 use crate::setup::{self, Setup};
 
 use args::{SessionsArgs, SessionsCommand, StoreArgs};
@@ -54,7 +55,12 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) async fn open(args: &StoreArgs) -> anyhow::Result<Self> {
+    pub(crate) async fn open<Settings: clap::Args>(
+        args: &StoreArgs<Settings>,
+    ) -> anyhow::Result<Self>
+    where
+        for<'a> &'a Settings: Into<SettingsArgs>,
+    {
         let setup = Setup::load(&args.settings, None)?;
         let store = setup::open_store(args.store.as_deref(), DurabilityLevel::default(), &setup);
         let store = store.await?;

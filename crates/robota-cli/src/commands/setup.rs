@@ -92,6 +92,8 @@ pub(crate) async fn run(args: SetupArgs) -> anyhow::Result<Exit> {
     let base_url = choose_address(&args, &vendor, &setup)?;
     let key = choose_key(&args, &vendor, &setup)?;
     let model = choose_model(&args, &vendor)?;
+    // Before anything is written: settings with a key that does not work would fail every later
+    // run.
     if !args.no_probe {
         let settings = ProviderSettings {
             model: Some(model.clone()),
@@ -204,6 +206,7 @@ fn choose_key(args: &SetupArgs, vendor: &Profile, setup: &Setup) -> anyhow::Resu
     let variable = EnvRef::new(&own)?;
     if args.key_stdin {
         let mut text = String::new();
+        // Bounded, because a wrong file in place of a key would be kept in memory as a whole.
         std::io::stdin().lock().take(64 * 1024).read_to_string(&mut text)?;
         let secret = Secret::new(text.trim());
         anyhow::ensure!(!secret.is_blank(), Usage("--key-stdin: the input is empty".to_owned()));

@@ -18,6 +18,7 @@ use crate::{Exit, output};
 pub(crate) fn run(args: &TrustArgs) -> anyhow::Result<Exit> {
     let setup = Setup::load(&args.settings, None)?;
     let mut store = TrustStore::load(&setup.places);
+    // A record that cannot be read trusts nothing, so the command can still show what needs trust.
     if let Some(problem) = store.problem() {
         output::error(problem);
     }
@@ -31,6 +32,7 @@ pub(crate) fn run(args: &TrustArgs) -> anyhow::Result<Exit> {
         });
         return Ok(Exit::Ok);
     }
+    // Read once: what is granted below is exactly what is shown, also if a file changes meanwhile.
     let subject = Files::read(&setup.places).trust_subject();
     let files = file_requests(&ContextReader::new(&setup.places), &store);
     let imports = setup.project.import_requests(&store);
@@ -135,6 +137,7 @@ fn approve_imports(
     if open.is_empty() {
         output::line("They are approved.");
     } else if yes {
+        // Only those that were shown: another import is another decision.
         store.approve_imports(folder, open.iter().map(|import| import.path.clone()))?;
         output::line("Approved. An import of another file is not read until you approve it.");
     } else {

@@ -17,6 +17,7 @@ pub(crate) async fn run(command: WorktreesCommand) -> anyhow::Result<Exit> {
     };
     let setup = Setup::load(settings, None)?;
     let cwd = setup.places.cwd.clone();
+    // The environment of the user: git needs its configuration and its credentials.
     let worktrees = Worktrees::new(Supervisor::new(), &processes::process_environment());
     match command {
         WorktreesCommand::List { json, .. } => {

@@ -25,6 +25,7 @@ pub(super) fn create(dir: Option<PathBuf>) -> anyhow::Result<PathBuf> {
                 .with_context(|| format!("cannot read the folder {}", dir.display()))?
                 .next()
                 .is_some();
+            // The demo writes files, and must not replace any.
             anyhow::ensure!(
                 !occupied,
                 "--dir {}: the folder is not empty; choose another one",
@@ -36,6 +37,7 @@ pub(super) fn create(dir: Option<PathBuf>) -> anyhow::Result<PathBuf> {
             .prefix("robota-demo-")
             .tempdir()
             .context("cannot create a temporary folder")?
+            // Kept after the demo, whose last lines invite the user to look at it.
             .keep(),
     };
     for (name, text) in FILES {

@@ -1,8 +1,9 @@
-//! Requests that change files while a turn runs: they wait for its end, and what the host sends after
-//! them waits for them.
+//! What waits for the end of a turn or a command: requests that change files while one runs, what the
+//! host sends after them, and messages while a command runs.
 
 use std::collections::VecDeque;
 
+use robota_core::message::Block;
 use robota_session::QueuePause;
 use robota_stream_json::ControlErrorCode;
 use tokio::task::JoinHandle;
@@ -10,10 +11,10 @@ use tokio::task::JoinHandle;
 use super::drive::{Drive, Progress};
 use super::host::Asker;
 use super::input::{ControlInput, UserInput};
-use super::sent::Sent;
+use super::sent::{HostMessage, Sent};
 
-/// What waits for the end of the turn that runs, in the order in which the host sent it. The first one
-/// is a request.
+/// What waits for the end of the turn or the command that runs, in the order in which the host sent
+/// it. While no command runs the first one is a request.
 #[derive(Default)]
 pub(crate) struct AfterTurn {
     held: VecDeque<Held>,
@@ -23,13 +24,33 @@ pub(crate) struct AfterTurn {
 enum Held {
     Request(ControlInput),
     Message(UserInput),
+    /// A message that an interrupt cancelled before its turn.
+    Again(Vec<Block>, Option<HostMessage>),
 }
 
 impl Held {
-    fn message(&self) -> Option<&UserInput> {
+    fn is_message(&self) -> bool {
+        match self {
+            Self::Request(_) => false,
+            Self::Message(_) | Self::Again(..) => true,
+        }
+    }
+
+    /// Returns the id that the host gave to the message.
+    fn uuid(&self) -> Option<&str> {
         match self {
             Self::Request(_) => None,
-            Self::Message(message) => Some(message),
+            Self::Message(message) => message.uuid.as_deref(),
+            Self::Again(_, message) => message.as_ref().and_then(|message| message.uuid.as_deref()),
+        }
+    }
+
+    /// Returns whether the message will have an answer.
+    fn has_turn(&self) -> bool {
+        match self {
+            Self::Request(_) => false,
+            Self::Message(message) => message.should_query != Some(false),
+            Self::Again(..) => true,
         }
     }
 }
@@ -40,6 +61,8 @@ enum Pause {
     #[default]
     None,
     /// The session was asked for it.
+    // A task, because the session grants the pause only between two turns, and this run prints the
+    // turn meanwhile.
     Asked(JoinHandle<Option<QueuePause>>),
     /// It has begun; none if the session has ended.
     Granted { _pause: Option<QueuePause> },
@@ -53,8 +76,7 @@ impl AfterTurn {
 
     /// Returns how many of the messages that wait will have an answer.
     pub(super) fn turns(&self) -> usize {
-        let messages = self.held.iter().filter_map(Held::message);
-        messages.filter(|message| message.should_query != Some(false)).count()
+        self.held.iter().filter(|held| held.has_turn()).count()
     }
 
     /// Waits until the pause begins. Cancel safe.
@@ -70,10 +92,9 @@ impl AfterTurn {
 
     /// Returns the ids of the messages that wait, and removes the messages if they are cancelled.
     pub(super) fn interrupt(&mut self, cancel_queued: bool) -> Vec<String> {
-        let messages = self.held.iter().filter_map(Held::message);
-        let ids = messages.filter_map(|message| message.uuid.clone()).collect();
+        let ids = self.held.iter().filter_map(Held::uuid).map(str::to_owned).collect();
         if cancel_queued {
-            self.held.retain(|held| held.message().is_none());
+            self.held.retain(|held| !held.is_message());
         }
         ids
     }
@@ -81,10 +102,14 @@ impl AfterTurn {
     /// Removes the message with this id. Returns false if it does not wait.
     pub(super) fn cancel(&mut self, uuid: &str) -> bool {
         let before = self.held.len();
-        self.held.retain(|held| {
-            held.message().is_none_or(|message| message.uuid.as_deref() != Some(uuid))
-        });
+        self.held.retain(|held| held.uuid() != Some(uuid));
         self.held.len() < before
+    }
+
+    /// Keeps a message that has to be sent again. It is older than what the host sent since.
+    pub(super) fn push_again(&mut self, content: Vec<Block>, from_host: Option<HostMessage>) {
+        let older = self.held.iter().take_while(|held| matches!(held, Held::Again(..))).count();
+        self.held.insert(older, Held::Again(content, from_host));
     }
 
     /// Removes the requests, and ends the pause that they need.
@@ -94,7 +119,7 @@ impl AfterTurn {
         for held in std::mem::take(&mut self.held) {
             match held {
                 Held::Request(request) => requests.push(request),
-                message @ Held::Message(_) => self.held.push_back(message),
+                message @ (Held::Message(_) | Held::Again(..)) => self.held.push_back(message),
             }
         }
         requests
@@ -102,26 +127,27 @@ impl AfterTurn {
 }
 
 impl Drive {
-    /// Takes a message of the host, now or after the requests that wait.
+    /// Takes a message of the host: now, or after the command that runs and the requests that wait.
     pub(super) async fn on_message(
         &mut self,
         input: UserInput,
         progress: &mut Progress,
     ) -> anyhow::Result<()> {
-        if self.after_turn.is_empty() {
+        if self.after_turn.is_empty() && self.command.is_none() {
             return self.deliver(input, progress).await;
         }
         self.after_turn.held.push_back(Held::Message(input));
         Ok(())
     }
 
-    /// Handles a request that changes files: now, or after the turn that runs. Calls of the turn may
-    /// change the files while they are restored.
+    /// Handles a request that changes files: now, or after the turn or the command that runs. Its
+    /// calls may change the files while they are restored.
     pub(super) async fn on_file_request(&mut self, request: ControlInput, progress: &Progress) {
-        if progress.inputs.0.is_empty() && self.after_turn.is_empty() {
+        let busy = self.is_busy(progress);
+        if !busy && self.after_turn.is_empty() {
             return self.requests.handle(request).await;
         }
-        if !progress.inputs.0.is_empty() && self.turn_asks_host() {
+        if busy && self.turn_asks_host() {
             return self.refuse(&request);
         }
         self.after_turn.held.push_back(Held::Request(request));
@@ -138,7 +164,8 @@ impl Drive {
         // The turn does not wait for agents in the background.
         asking.iter().any(|asker| match asker {
             Asker::Session => true,
-            Asker::Agent(task) => !background.contains(task),
+            // A command waits for the agent that it started.
+            Asker::Agent(task) => self.command.is_some() || !background.contains(task),
             Asker::Server => self.projection.may_use_servers(),
         })
     }
@@ -156,11 +183,19 @@ impl Drive {
             self.after_turn.pause = Pause::None;
             return Ok(());
         }
-        if !progress.inputs.0.is_empty() && self.turn_asks_host() {
+        if self.is_busy(progress) && self.turn_asks_host() {
             for request in self.after_turn.take_requests() {
                 self.refuse(&request);
             }
             return self.deliver_held(progress).await;
+        }
+        if self.command.is_some() || self.interrupting.is_some() {
+            return Ok(());
+        }
+        // After a command the messages that it held back come first.
+        self.deliver_held(progress).await?;
+        if self.command.is_some() || self.after_turn.is_empty() {
+            return Ok(());
         }
         match self.after_turn.pause {
             // The session would pause before inputs that wait in it, although they came first.
@@ -190,11 +225,20 @@ impl Drive {
         self.deliver_held(progress).await
     }
 
-    /// Delivers the messages up to the next request, which waits for their turns.
+    /// Delivers the messages up to the next request, which waits for their turns. A message that names
+    /// a command is the last one: the others wait for its end.
     async fn deliver_held(&mut self, progress: &mut Progress) -> anyhow::Result<()> {
-        while let Some(Held::Message(_)) = self.after_turn.held.front() {
-            if let Some(Held::Message(message)) = self.after_turn.held.pop_front() {
-                self.deliver(message, progress).await?;
+        while self.command.is_none() && self.interrupting.is_none() {
+            match self.after_turn.held.pop_front() {
+                Some(Held::Message(message)) => self.deliver(message, progress).await?,
+                Some(Held::Again(content, from_host)) => {
+                    self.send(content, from_host, progress).await?;
+                }
+                Some(request @ Held::Request(_)) => {
+                    self.after_turn.held.push_front(request);
+                    break;
+                }
+                None => break,
             }
         }
         Ok(())

@@ -163,6 +163,8 @@ impl AnswerStream {
 
     /// Returns whether a piece of arguments can be printed: the provider has sent the id of the call.
     pub(crate) fn takes_input(&self, piece: &ToolInputChunk) -> bool {
+        // A block begins with the id of its call. Some providers send the id only at the end; then
+        // the arguments are printed as one piece.
         self.calls.contains_key(&piece.index) || (piece.id.is_some() && piece.name.is_some())
     }
 
@@ -194,6 +196,7 @@ impl AnswerStream {
             let json = call.input.json().map(ToString::to_string).unwrap_or_default();
             print_input(writer, index, &json);
         }
+        // Not if another block began before this call was complete.
         if self.open == Some(OpenBlock::Call(position)) {
             self.leave(writer);
         }
@@ -208,6 +211,7 @@ impl AnswerStream {
 
     /// Prints the end of the answer.
     pub(crate) fn end(&mut self, stop: Option<&str>, usage: TokenUsage, writer: &LineWriter) {
+        // An answer without a block had no start either; an end alone would confuse hosts.
         if self.is_started() {
             let delta = MessageDelta { stop_reason: stop, stop_sequence: None };
             print(writer, StreamEvent::MessageDelta { delta, usage }, None);

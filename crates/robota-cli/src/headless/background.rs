@@ -1,4 +1,4 @@
-//! What goes on beside the turns of a run: hooks and background tasks. It decides when a host learns
+//! What runs at the same time as the turns: hooks and background tasks. It decides when a host learns
 //! that the run is idle.
 
 use robota_core::ids::TaskId;
@@ -33,7 +33,7 @@ impl Drive {
     /// Says that the run is idle, once neither a turn nor an agent in the background runs. Hosts close
     /// standard input then, which ends the run and its tasks.
     pub(super) fn print_idle(&mut self, progress: &Progress) {
-        let waits = progress.inputs.0.is_empty() && self.after_turn.is_empty();
+        let waits = !self.is_busy(progress) && self.after_turn.is_empty();
         let idle = waits && !self.agents_run() && !self.owes_turn(progress);
         if self.background.owes_idle && idle {
             self.background.owes_idle = false;
@@ -49,7 +49,8 @@ impl Drive {
         // Messages that wait for a request are turns too: a manager of tasks that was closed never
         // starts another one.
         let held = self.after_turn.turns() > 0;
-        let more = held || self.from_host.is_some() || progress.inputs.0.iter().any(Sent::waits);
+        let more = held || self.command.is_some() || self.from_host.is_some();
+        let more = more || progress.inputs.0.iter().any(Sent::waits);
         let more = more || self.follow_ups.continues;
         let Some(tasks) = self.interactive.tasks() else { return };
         if more || !self.writer.is_on() {
@@ -93,6 +94,7 @@ impl Drive {
         while let Some(next) = self.tasks.as_mut().map(broadcast::Receiver::try_recv) {
             match next {
                 Ok(event) => self.projection.on_task(&event),
+                // Lost changes cannot be printed any more; those after them still can.
                 Err(TryRecvError::Lagged(_)) => {}
                 Err(TryRecvError::Empty | TryRecvError::Closed) => return,
             }

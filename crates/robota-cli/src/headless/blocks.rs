@@ -125,6 +125,7 @@ pub(crate) async fn from_host(
                 let text = block.get("text").and_then(Value::as_str);
                 message::Block::text(text.ok_or("a text block has no `text`")?)
             }
+            // Stored as a blob, so that every wire can send it and the journal stays small.
             Some("image") if block.pointer("/source/type") == Some(&Value::from("base64")) => {
                 image(block, blobs).await?
             }

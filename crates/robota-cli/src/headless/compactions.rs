@@ -15,6 +15,7 @@ impl Compactions {
             envelope.event,
             Event::CompactionStarted(_) | Event::CompactionFinished(_) | Event::CompactionFailed(_)
         );
+        // Those of a turn are events of its chat, which prints them.
         if is_compaction && envelope.turn.is_none() {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).push(envelope.clone());
         }

@@ -47,6 +47,7 @@ pub(super) async fn reply(
     let agents: Vec<_> = custom_agents(session);
     let (of_mcp, of_agents) = (sum_of(&mcp_tools), sum_of(&agents));
     // The description of the tool that starts agents contains theirs.
+    // Otherwise their tokens would count twice.
     let tools = own.into_iter().map(tool_tokens).sum::<u64>().saturating_sub(of_agents);
     let used = state.used_tokens;
     let rows = [

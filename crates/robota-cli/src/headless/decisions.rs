@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use robota_core::approve::{Answer, Question};
+use robota_core::ids::CallId;
 use robota_core::message::ToolInput;
 use robota_core::permission::{Mode, PermissionUpdate};
 use serde::Deserialize;
@@ -19,6 +20,8 @@ use super::saved_rules::SavedRules;
 pub(crate) struct InterruptTurn {
     /// The reason.
     pub(super) note: String,
+    /// The call that was denied; none if the decision answered a question of the model.
+    pub(super) call: Option<CallId>,
     /// Used or dropped when the turn has ended.
     pub(super) ended: oneshot::Sender<()>,
 }
@@ -102,17 +105,23 @@ impl Decisions {
                 Self::allow(question, updated_input, updated_permissions)
             }
             Decision::Deny { message, interrupt } => {
-                Answer::Deny { note: self.deny(message, interrupt).await }
+                let call = Some(question.call.call.clone());
+                Answer::Deny { note: self.deny(message, interrupt, call).await }
             }
         })
     }
 
     /// Returns the reason of a denial. With `interrupt` the turn is interrupted first.
-    pub(super) async fn deny(&self, message: Option<String>, interrupt: bool) -> Option<String> {
+    pub(super) async fn deny(
+        &self,
+        message: Option<String>,
+        interrupt: bool,
+        call: Option<CallId>,
+    ) -> Option<String> {
         if interrupt {
             let note = message.clone().unwrap_or_default();
             let (ended, interrupted) = oneshot::channel();
-            if self.commands.send(InterruptTurn { note, ended }).is_err() {
+            if self.commands.send(InterruptTurn { note, call, ended }).is_err() {
                 return Some("the run is ending".to_owned());
             }
             // The interrupt withdraws a question of the turn, which drops this future. It does not
@@ -126,6 +135,8 @@ impl Decisions {
         let (updates, problems) = PermissionUpdate::read_all(updates);
         let note = (!problems.is_empty()).then(|| problems.join("; "));
         let changed =
+            // Hosts return the arguments also when they did not change them; only a change is
+            // judged again.
             updated_input.filter(|input| question.call.input != ToolInput::Json(input.clone()));
         Answer::allow(changed, updates, note)
     }

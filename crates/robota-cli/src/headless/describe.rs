@@ -1,5 +1,6 @@
 //! Describes this program to the host: commands, agents, models, output styles and the account.
 
+use robota_config::AvailableModels;
 use robota_config::agents::{AgentDefinition, AgentModel};
 use robota_core::catalogue::{Capability, Catalogue};
 use robota_sdk::host::ModelChoice;
@@ -38,7 +39,12 @@ impl Described<'_> {
             agents: listing.agents.into_iter().map(agent).collect(),
             output_style: output_style(self.project),
             available_output_styles: listing.output_styles,
-            models: models(self.vendor, self.default_model, self.model),
+            models: models(
+                self.vendor,
+                self.default_model,
+                self.model,
+                &self.project.settings.available_models,
+            ),
             account: AccountInfo {
                 api_key_source: self.api_key_source.to_owned(),
                 api_provider: api_provider(self.vendor),
@@ -66,7 +72,12 @@ pub(super) fn plugins(project: &Project) -> Vec<PluginInfo> {
 
 /// Returns the models that the host can choose: the model of the start as `default`, then the
 /// current one and the other models of its vendor.
-pub(super) fn models(vendor: Option<&str>, default_model: &str, current: &str) -> Vec<ModelInfo> {
+pub(super) fn models(
+    vendor: Option<&str>,
+    default_model: &str,
+    current: &str,
+    available: &AvailableModels,
+) -> Vec<ModelInfo> {
     let catalogue = Catalogue::builtin();
     let model = |value: &str, id: &str, name: String| {
         let known = catalogue.get(id);
@@ -84,7 +95,7 @@ pub(super) fn models(vendor: Option<&str>, default_model: &str, current: &str) -
     };
     let default_name = format!("Default ({})", catalogue.name(default_model));
     let first = model("default", default_model, default_name);
-    let choices = model_choices(vendor, current).into_iter();
+    let choices = model_choices(vendor, current, available).into_iter();
     let others = choices.map(|ModelChoice { id, name }| model(&id, &id, name));
     std::iter::once(first).chain(others).collect()
 }

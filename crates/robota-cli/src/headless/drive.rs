@@ -1,23 +1,21 @@
 //! Runs a session for a host or for one prompt: sends inputs, prints lines, and ends.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use robota_core::event::{Cursor, Delivery, Event, TurnEnd};
-use robota_core::ids::{InputId, RandomIds, TurnId};
+use robota_core::event::{Cursor, Event, TurnEnd};
+use robota_core::ids::{InputId, TurnId};
 use robota_core::journal::JournalError;
-use robota_core::message::{Block, Message};
+use robota_core::message::Block;
 use robota_core::redact::Redactor;
 use robota_sdk::{ClientHooks, InteractiveSession, TaskEvent};
-use robota_session::{Chat, ChatEnd, EventFilter, SendOptions, SessionError, SessionEvent};
-use serde_json::{Map, Value, json};
+use robota_session::{Chat, ChatEnd, EventFilter, SessionError, SessionEvent};
+use serde_json::json;
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::after_turn::AfterTurn;
 use super::background::{Background, next_task};
-use super::blocks;
 use super::compactions::Compactions;
 use super::decisions::InterruptTurn;
 use super::describe::FOR_TERMINALS;
@@ -31,8 +29,8 @@ use super::permissions::HostApprover;
 use super::project::Projection;
 use super::requests::{CAPABILITIES, Requests, VERSION};
 use super::result::{self, Outcome};
-use super::sent::{HostMessage, OnCancel, Queue, QueueRequest, Sent};
-use super::slash::Expanded;
+use super::running_command::{CommandEnd, RunningCommand};
+use super::sent::{OnCancel, Queue, QueueRequest, Sent};
 use super::structured::Answer;
 use super::text::print_text;
 use super::turn_record::TurnRecord;
@@ -80,8 +78,8 @@ pub(crate) struct Drive {
     pub(crate) tasks: Option<broadcast::Receiver<TaskEvent>>,
     /// What the host sends; none for a run with one prompt.
     pub(crate) from_host: Option<mpsc::UnboundedReceiver<FromHost>>,
-    /// What the host sent while a command ran.
-    pub(crate) delayed: VecDeque<FromHost>,
+    /// The command that a prompt named, while it runs.
+    pub(crate) command: Option<RunningCommand>,
     pub(crate) commands: mpsc::UnboundedReceiver<InterruptTurn>,
     /// What hooks do, if lines show it.
     pub(crate) hook_changes: mpsc::UnboundedReceiver<HookChange>,
@@ -134,6 +132,12 @@ pub(super) struct Progress {
 }
 
 impl Progress {
+    /// Ends the run early, with a failure.
+    pub(super) fn fail(&mut self, why: String) {
+        self.failure = Some(why);
+        self.stopping = true;
+    }
+
     /// Returns whether the run ends early.
     pub(super) fn stopping(&self) -> bool {
         self.stopping
@@ -166,7 +170,7 @@ impl Idle {
     }
 }
 
-/// Waits for a time; for ever if there is none.
+/// Waits until a time; without end if there is none.
 async fn wait_until(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time).await,
@@ -183,6 +187,8 @@ enum Next {
     OutputClosed,
     Command(InterruptTurn),
     Event(Option<Result<SessionEvent, SessionError>>),
+    /// The command that a prompt named has ended.
+    CommandEnded(Box<CommandEnd>),
     Hook(HookChange),
     /// Something that happened to a task; none if some of it was lost.
     Task(Option<Box<TaskEvent>>),
@@ -219,6 +225,7 @@ impl Drive {
                 Next::Paused | Next::Asked | Next::Waited => {}
                 Next::Command(command) => self.on_command(command),
                 Next::Event(Some(event)) => self.on_event(&event?, &mut progress).await,
+                Next::CommandEnded(end) => self.finish_command(*end, &mut progress).await?,
                 Next::Hook(change) => self.print_hook(&change),
                 Next::Task(event) => {
                     if let Some(event) = event {
@@ -250,8 +257,7 @@ impl Drive {
                 }
                 Next::Host(Some(FromHost::Unreadable(why))) => {
                     output::note(&why);
-                    progress.failure = Some(why);
-                    progress.stopping = true;
+                    progress.fail(why);
                     self.close_input();
                     self.interrupt(None);
                 }
@@ -270,17 +276,20 @@ impl Drive {
     }
 
     /// Reads nothing more from the host.
-    fn close_input(&mut self) {
+    pub(super) fn close_input(&mut self) {
         self.from_host = None;
-        self.delayed.clear();
     }
 
     /// Returns whether every input is answered and nothing more can come.
     fn is_done(&self, progress: &Progress) -> bool {
-        let closed =
-            self.from_host.is_none() && self.delayed.is_empty() && self.after_turn.is_empty();
+        let closed = self.from_host.is_none() && self.after_turn.is_empty();
         let last = progress.stopping || (closed && !self.waits_for_agents(progress));
-        progress.inputs.0.is_empty() && last
+        !self.is_busy(progress) && last
+    }
+
+    /// Returns whether a turn or a command runs, or an input waits for its turn.
+    pub(super) fn is_busy(&self, progress: &Progress) -> bool {
+        !progress.inputs.0.is_empty() || self.command.is_some()
     }
 
     /// Waits for the answers to requests of the host that take long, unless the run is stopped.
@@ -299,17 +308,25 @@ impl Drive {
 
     /// Interrupts the turn, because the host denied a call so.
     fn on_command(&mut self, command: InterruptTurn) {
+        if let Some(call) = &command.call {
+            self.projection.denied_with_interrupt(call, &command.note);
+        }
         self.interrupt_then(Some(command.note), Some(command.ended));
     }
 
-    /// Interrupts the turn that runs.
-    fn interrupt(&mut self, note: Option<String>) {
+    /// Interrupts the turn and the command that run.
+    pub(super) fn interrupt(&mut self, note: Option<String>) {
         self.interrupt_then(note, None);
     }
 
-    /// Interrupts the turn that runs, and announces its end.
+    /// Interrupts the turn and the command that run, and announces their end.
     fn interrupt_then(&mut self, note: Option<String>, ended: Option<oneshot::Sender<()>>) {
+        if let Some(command) = &mut self.command {
+            command.interrupt();
+        }
         let session = self.session.clone();
+        // In a task of its own: the interrupt returns when the turn has ended, and this loop prints
+        // the lines of that turn meanwhile.
         self.interrupting = Some(tokio::spawn(async move {
             // A session that has ended has nothing to interrupt.
             let _ = session.interrupt(note).await;
@@ -319,7 +336,7 @@ impl Drive {
 
     async fn next(&mut self, progress: &mut Progress) -> Next {
         let stopping = progress.stopping;
-        progress.idle = match (progress.inputs.0.is_empty(), progress.idle) {
+        progress.idle = match (!self.is_busy(progress), progress.idle) {
             (true, Idle::No) => {
                 Idle::Until(Instant::now() + ClientHooks::of(&self.interactive).idle_threshold())
             }
@@ -337,7 +354,7 @@ impl Drive {
         let interrupting = self.interrupting.as_mut();
         // What the host sends meanwhile waits.
         let may_read = interrupting.is_none();
-        let (host, delayed) = (self.from_host.as_mut(), &mut self.delayed);
+        let host = self.from_host.as_mut();
         let interrupted = async {
             match interrupting {
                 Some(interrupting) => drop(interrupting.await),
@@ -347,8 +364,13 @@ impl Drive {
         let from_host = async {
             match host {
                 _ if !may_read => std::future::pending().await,
-                _ if !delayed.is_empty() => delayed.pop_front(),
                 Some(host) => host.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        let command = async {
+            match &mut self.command {
+                Some(command) => command.ended().await,
                 None => std::future::pending().await,
             }
         };
@@ -370,6 +392,7 @@ impl Drive {
             () = self.after_turn.paused() => Next::Paused,
             () = self.requests.host.asked() => Next::Asked,
             event = events => Next::Event(event),
+            end = command => Next::CommandEnded(Box::new(end)),
             // After the events, so that the line of a call comes before those of its hooks.
             Some(change) = self.hook_changes.recv() => Next::Hook(change),
             event = task => Next::Task(event),
@@ -394,69 +417,6 @@ impl Drive {
         let origin = Some(TurnOrigin::ScheduledTrigger);
         progress.inputs.0.push_back(Sent::of_program(chat, content, origin));
         Ok(())
-    }
-
-    /// Sends an input of the program itself, without commands, skills or files. It starts a turn.
-    pub(super) async fn send_as_is(
-        &mut self,
-        content: Vec<Block>,
-        origin: TurnOrigin,
-        progress: &mut Progress,
-    ) -> anyhow::Result<()> {
-        let (sent, options) = (content.clone(), SendOptions::default());
-        let mut chat = self.session.chat_with(sent, options, EventFilter::Everything).await?;
-        chat.wait_for_approvals();
-        progress.inputs.0.push_back(Sent::of_program(chat, content, Some(origin)));
-        Ok(())
-    }
-
-    /// Takes a message of the host.
-    pub(super) async fn deliver(
-        &mut self,
-        input: UserInput,
-        progress: &mut Progress,
-    ) -> anyhow::Result<()> {
-        let content = match blocks::from_host(&input.message.content, &*self.blobs).await {
-            Ok(content) => content,
-            Err(why) => {
-                let why = format!("Error parsing streaming input line ({why})");
-                output::note(&why);
-                progress.failure = Some(why);
-                progress.stopping = true;
-                self.from_host = None;
-                self.interrupt(None);
-                return Ok(());
-            }
-        };
-        if is_empty(&content) {
-            if input.should_query != Some(false) {
-                self.take_empty(progress);
-            }
-            return Ok(());
-        }
-        if input.should_query == Some(false) {
-            let message = Message::user(&RandomIds, content);
-            let context = self.session.context();
-            // It waits for the end of the turn that runs. If none runs, it comes before the turn of
-            // the next message.
-            let injecting = tokio::spawn(async move {
-                if let Err(error) = context.inject(message).await {
-                    output::error(&error.to_string());
-                }
-            });
-            if progress.inputs.0.is_empty() {
-                let _ = injecting.await;
-            } else {
-                self.injected.push(injecting);
-            }
-            return Ok(());
-        }
-        let message = HostMessage {
-            uuid: input.uuid,
-            content: input.message.content,
-            as_is: input.client_composed == Some(true),
-        };
-        self.send(content, Some(message), progress).await
     }
 
     /// Answers a request of the host.
@@ -490,53 +450,6 @@ impl Drive {
             }
             Ok(QueueRequest::RewindFiles { .. }) | Err(_) => self.requests.handle(request).await,
         }
-        Ok(())
-    }
-
-    /// Sends an input. While a turn runs, the input joins it before the next model call.
-    async fn send(
-        &mut self,
-        content: Vec<Block>,
-        from_host: Option<HostMessage>,
-        progress: &mut Progress,
-    ) -> anyhow::Result<()> {
-        let mut metadata = Map::new();
-        if let Some(uuid) = from_host.as_ref().and_then(|message| message.uuid.as_deref()) {
-            metadata.insert("uuid".to_owned(), Value::from(uuid));
-        }
-        // A prompt that is sent again after an interrupt is expanded again.
-        let as_sent = content.clone();
-        let as_is = from_host.as_ref().is_some_and(|message| message.as_is);
-        let expanded = match as_is {
-            true => Expanded::Prompt(Box::default(), content),
-            false => self.expand(content, &mut metadata).await,
-        };
-        let (options, content) = match expanded {
-            Expanded::Prompt(options, content) => (*options, content),
-            Expanded::Command(done) => {
-                self.print_command(done, from_host, progress).await;
-                return Ok(());
-            }
-        };
-        // Rules and models apply to a whole turn, so a prompt that has some gets a turn of its own.
-        let own_turn = progress.inputs.0.is_empty() || options.has_turn_options();
-        let delivery = if own_turn { Delivery::AfterTurn } else { Delivery::NextRound };
-        let options = SendOptions { metadata, delivery, ..options };
-        let sent = content.clone();
-        let mut chat = self.session.chat_with(sent, options, EventFilter::Everything).await?;
-        chat.wait_for_approvals();
-        if let Some(message) = &from_host {
-            self.projection.remember_sent(chat.input().as_str(), message.clone());
-        }
-        let on_cancel = OnCancel::SendAgain;
-        progress.inputs.0.push_back(Sent {
-            chat,
-            content: as_sent,
-            from_host,
-            origin: None,
-            delivered: false,
-            on_cancel,
-        });
         Ok(())
     }
 
@@ -585,6 +498,7 @@ impl Drive {
             }
         }
         let exhausted = self.projection.record().structured_exhausted;
+        // No hook sees a call with invalid arguments, so no hook could end the turn.
         if exhausted && !ended && self.interrupting.is_none() {
             self.interrupt(None);
         }
@@ -613,6 +527,9 @@ impl Drive {
                 self.finish_turn(progress).await;
             }
             Some(ChatEnd::Cancelled) => match sent.on_cancel {
+                OnCancel::SendAgain if !progress.stopping && self.command.is_some() => {
+                    self.after_turn.push_again(sent.content, sent.from_host);
+                }
                 OnCancel::SendAgain if !progress.stopping => {
                     self.send(sent.content, sent.from_host, progress).await?;
                 }
@@ -625,7 +542,7 @@ impl Drive {
             },
             _ => {}
         }
-        self.background.owes_idle |= progress.inputs.0.is_empty();
+        self.background.owes_idle |= !self.is_busy(progress);
         Ok(())
     }
 
@@ -666,6 +583,7 @@ impl Drive {
     async fn finish_turn(&mut self, progress: &mut Progress) {
         // What happened to tasks of the turn is printed before its result.
         self.print_tasks();
+        // From here on later events of the turn are ignored: its result is the last of its lines.
         progress.finished = progress.turn.take();
         let meter = &self.requests.meter;
         let mut record = self.projection.take_record();
@@ -685,13 +603,15 @@ impl Drive {
     /// Prints the result of a turn or of a command.
     pub(super) async fn report(&mut self, record: &TurnRecord, progress: &mut Progress) {
         self.stop_tasks(progress).await;
+        // The result includes what earlier runs cost.
         if let Some(earlier) = self.earlier.take()
             && let Ok(Err(error)) = earlier.await
         {
             output::note(&format!("robota: the cost of earlier runs is not known: {error}"));
         }
         let meter = &self.requests.meter;
-        // A session that has ended has learned nothing more.
+        // A service may have shown the size of its window, which the built-in list does not know. A
+        // session that has ended has learned nothing more.
         if let Ok(context) = self.session.context().state().await
             && context.max_tokens > 0
         {
@@ -710,7 +630,7 @@ impl Drive {
             return;
         }
         let queued = progress.inputs.0.iter().filter(|sent| sent.waits()).count();
-        let queued = queued + self.after_turn.turns();
+        let queued = queued + self.after_turn.turns() + usize::from(self.command.is_some());
         let numbers = (progress.results, u32::try_from(queued).unwrap_or(u32::MAX));
         progress.results += 1;
         let writer = &self.writer;
@@ -771,9 +691,4 @@ pub(crate) enum FirstInput {
     Prompt(String),
     /// A message of the host.
     Message(UserInput),
-}
-
-/// Returns whether a message has nothing that a model could read.
-fn is_empty(content: &[Block]) -> bool {
-    content.iter().all(|block| matches!(block, Block::Text(text) if text.text.trim().is_empty()))
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::StreamExt as _;
 use robota_core::call::CallContext;
+use robota_core::hook::{ModelSwitch, ModelSwitchSource};
 use robota_core::provider::{
     Delta, DeltaStream, FailureReason, ModelRequest, Provider, ProviderError,
 };
@@ -25,6 +26,7 @@ impl Fallback {
     pub(crate) fn chain(models: Vec<(Arc<dyn Provider>, String)>) -> Option<Self> {
         let served: Arc<ServedModel> = Arc::default();
         let mut chain: Option<Self> = None;
+        // From the last one: each provider contains those after it.
         for (provider, model) in models.into_iter().rev() {
             let provider: Arc<dyn Provider> = match chain {
                 Some(second) => {
@@ -43,14 +45,31 @@ impl Fallback {
         Arc::new(FallbackProvider { first, first_model: None, second: self.clone() })
     }
 
-    async fn stream(
+    /// Calls this model instead of one that is overloaded with that error, unless hooks block it.
+    async fn stream_instead(
         &self,
+        first: Option<&String>,
         request: ModelRequest,
         context: CallContext,
+        error: ProviderError,
     ) -> Result<DeltaStream, ProviderError> {
+        let switch = ModelSwitch {
+            old_model: first.unwrap_or(&request.model).clone(),
+            new_model: self.model.clone(),
+            source: ModelSwitchSource::Fallback,
+        };
+        if let Err(reason) = switch.ask(&*context.hooks).await {
+            tracing::info!(model = self.model, reason, "hooks blocked the fallback");
+            return Err(error);
+        }
+        // Before the call: the provider may be a chain itself, which then sets the model that
+        // answers.
         *self.served.lock() = Some(self.model.clone());
+        let hooks = context.hooks.clone();
         let request = ModelRequest { model: self.model.clone(), ..request };
-        self.provider.stream(request, context).await
+        let stream = self.provider.stream(request, context).await?;
+        switch.announce(&*hooks).await;
+        Ok(stream)
     }
 }
 
@@ -93,14 +112,22 @@ impl Provider for FallbackProvider {
         context: CallContext,
     ) -> Result<DeltaStream, ProviderError> {
         match self.first.stream(request.clone(), context.clone()).await {
-            Err(error) if is_overloaded(&error) => self.second.stream(request, context).await,
+            Err(error) if is_overloaded(&error) => {
+                let first = self.first_model.as_ref();
+                self.second.stream_instead(first, request, context, error).await
+            }
             Err(error) => {
                 *self.second.served.lock() = self.first_model.clone();
                 Err(error)
             }
             Ok(stream) => {
                 *self.second.served.lock() = self.first_model.clone();
-                let second = Some((self.second.clone(), request, context));
+                let second = Some(Second {
+                    first_model: self.first_model.clone(),
+                    fallback: self.second.clone(),
+                    request,
+                    context,
+                });
                 Ok(switching(SwitchingStream { stream, second }))
             }
         }
@@ -111,7 +138,16 @@ impl Provider for FallbackProvider {
 /// before any of its answer was passed on.
 struct SwitchingStream {
     stream: DeltaStream,
-    second: Option<(Fallback, ModelRequest, CallContext)>,
+    second: Option<Second>,
+}
+
+/// The call of the second model.
+struct Second {
+    /// The first model, if it is not the one that the session asked for.
+    first_model: Option<String>,
+    fallback: Fallback,
+    request: ModelRequest,
+    context: CallContext,
 }
 
 fn switching(state: SwitchingStream) -> DeltaStream {
@@ -120,8 +156,13 @@ fn switching(state: SwitchingStream) -> DeltaStream {
             let item = state.stream.next().await?;
             match &item {
                 Err(error) if is_overloaded(error) => {
-                    if let Some((second, request, context)) = state.second.take() {
-                        match second.stream(request, context).await {
+                    if let Some(Second { first_model, fallback, request, context }) =
+                        state.second.take()
+                    {
+                        let first = first_model.as_ref();
+                        let answer =
+                            fallback.stream_instead(first, request, context, error.clone());
+                        match answer.await {
                             Ok(stream) => state.stream = stream,
                             Err(error) => return Some((Err(error), state)),
                         }

@@ -62,11 +62,27 @@ impl FollowUps {
 }
 
 impl Drive {
-    /// Returns whether the run goes on without input: for an agent, or for the turn after it.
+    /// Returns whether the run continues without input: for an agent, or for the turn after it.
     pub(super) fn waits_for_agents(&self, progress: &Progress) -> bool {
         let closed = self.from_host.is_none() && !self.follow_ups.given_up;
         let owed = self.agents_run() || !self.ended_agents().is_empty();
         self.follow_ups.held.is_some() || (closed && owed && self.may_follow(progress))
+    }
+
+    /// Returns the tasks so far.
+    pub(super) fn known_tasks(&self) -> HashSet<TaskId> {
+        let tasks = self.interactive.tasks().map(|tasks| tasks.list()).unwrap_or_default();
+        tasks.into_iter().map(|task| task.task).collect()
+    }
+
+    /// Starts no turn for the agents of a command that has ended: its result is what they found. The
+    /// model receives their reports with the next prompt. `before` are the tasks before the command.
+    pub(super) fn skip_agents_of_command(&mut self, before: &HashSet<TaskId>) {
+        let tasks = self.interactive.tasks().map(|tasks| tasks.unreported()).unwrap_or_default();
+        // An agent of a call was started by a turn.
+        let of_command = |task: &TaskState| task.call.is_none() && !before.contains(&task.task);
+        let ended = tasks.into_iter().filter(of_command).map(|task| task.task);
+        self.follow_ups.reported.extend(ended);
     }
 
     /// Returns whether the end of an agent will start a turn.
@@ -97,6 +113,7 @@ impl Drive {
         progress: &Progress,
     ) -> Option<TurnRecord> {
         let more = self.from_host.is_some()
+            || self.command.is_some()
             || !self.after_turn.is_empty()
             || progress.inputs.0.iter().any(Sent::waits);
         let waits = !more
@@ -114,7 +131,7 @@ impl Drive {
     /// Starts the turn after the end of an agent, if nothing else runs; prints the result that was held
     /// when no agent is left.
     pub(super) async fn follow_up(&mut self, progress: &mut Progress) -> anyhow::Result<()> {
-        let idle = progress.inputs.0.is_empty() && self.after_turn.is_empty();
+        let idle = !self.is_busy(progress) && self.after_turn.is_empty();
         if !idle && !progress.stopping() {
             self.follow_ups.until = None;
             return Ok(());
@@ -123,6 +140,8 @@ impl Drive {
         if !ended.is_empty() && self.may_follow(progress) {
             self.follow_ups.until = None;
             self.follow_ups.continues = true;
+            // The result of the turn before is printed before the lines of the next turn.
+            // `continues` says that it is not the last one: formats with one result leave it out.
             self.release_result(progress).await;
             self.follow_ups.continues = false;
             self.follow_ups.reported.extend(ended);

@@ -50,6 +50,7 @@ impl HookChanges {
     /// Creates the observer and what receives the changes. Without `all` these are the hooks of the
     /// start only, which hosts receive in any case.
     pub(crate) fn new(all: bool) -> (Arc<Self>, mpsc::UnboundedReceiver<HookChange>) {
+        // Unbounded, because an observer must not wait; each hook sends two changes only.
         let (send, receive) = mpsc::unbounded_channel();
         (Arc::new(Self { send, runs: AtomicU64::new(0), all }), receive)
     }
@@ -93,6 +94,7 @@ impl ObservedHook for RunningHook {
 }
 
 impl Drop for RunningHook {
+    // The future of a hook is dropped when its turn is interrupted; hosts wait for the second line.
     fn drop(&mut self) {
         self.end(End::Cancelled);
     }
@@ -151,6 +153,7 @@ pub(crate) fn print(change: &HookChange, writer: &LineWriter, redactor: &Redacto
 /// Returns what a hook printed, without secrets and cut to the length of a line.
 fn text(output: &[u8], redactor: &Redactor) -> String {
     let text = String::from_utf8_lossy(output);
+    // Before the cut: a part of a secret would not be recognised.
     let text: Cow<'_, str> = redactor.text(&text);
     let end = text.floor_char_boundary(MAX_OUTPUT);
     text.get(..end).unwrap_or_default().to_owned()

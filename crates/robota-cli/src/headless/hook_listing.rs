@@ -41,6 +41,8 @@ pub(super) fn reply(setup: &Setup, host: &HostHooks, runners: &[Arc<HookRunner>]
     for (event, groups) in &setup.settings.hooks {
         for sourced in groups {
             let of_group = of_group(event, &sourced.group);
+            // The rows come first in the pair: at the end of a group, `zip` then takes no effect of
+            // the next one.
             for (row, listed) in of_group.zip(effects.by_ref()) {
                 let runs = matches!(listed.effect, HookEffect::Runs | HookEffect::RunsDetached);
                 let name = source(sourced.origin.layer).0;
@@ -75,6 +77,7 @@ pub(super) fn reply(setup: &Setup, host: &HostHooks, runners: &[Arc<HookRunner>]
         }
     }
     let place = |row: &Value| HookEvent::ALL.iter().position(|event| row["event"] == event.name());
+    // A stable sort, so that the hooks of one event keep the order of their sources.
     rows.sort_by_key(|row| place(row).unwrap_or(usize::MAX));
     let count = |event: &HookEvent| rows.iter().filter(|row| row["event"] == event.name()).count();
     let used = HookEvent::ALL.iter().filter(|event| count(event) > 0).map(|event| {
@@ -131,6 +134,7 @@ impl Row<'_> {
             HookDefinition::Prompt(hook) | HookDefinition::Agent(hook) => {
                 ("Prompt", hook.prompt.clone())
             }
+            HookDefinition::McpTool(hook) => ("Tool", format!("{}/{}", hook.server, hook.tool)),
             HookDefinition::Unusable(hook) => ("Problem", hook.reason.clone()),
         };
         let text = shown(&text);
@@ -184,6 +188,7 @@ fn describe(event: HookEvent) -> Value {
         HookEvent::PermissionRequest => "Before the user is asked about a tool call",
         HookEvent::PostToolUse => "After a tool call ran",
         HookEvent::PostToolUseFailure => "After a tool call failed",
+        HookEvent::PostToolBatch => "After all tool calls of an answer",
         HookEvent::Notification => "When the user is asked for something",
         HookEvent::Setup => "When the program prepares the project",
         HookEvent::SessionStart => "When a session starts or is resumed",
@@ -204,6 +209,8 @@ fn describe(event: HookEvent) -> Value {
         HookEvent::TaskCreated => "Before an item is added to the to-do list",
         HookEvent::TaskCompleted => "Before an item of the to-do list is marked as completed",
         HookEvent::ConfigChange => "Before settings or skills change",
+        HookEvent::PreModelSwitch => "Before the session uses another model",
+        HookEvent::PostModelSwitch => "When the session uses another model",
         HookEvent::CwdChanged => "When the working directory of commands changed",
     };
     let supports_matcher = event.matched_on() != MatchedOn::Nothing;

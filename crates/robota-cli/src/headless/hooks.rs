@@ -109,6 +109,7 @@ impl HostHooks {
 
 impl HostMatcher {
     fn blocks_on_failure(&self) -> bool {
+        // A value of a newer host blocks too: it may be a stricter one.
         self.on_failure.as_deref().is_some_and(|value| value != "continue")
     }
 }
@@ -167,6 +168,7 @@ impl HookExecutor for CallbackExecutor {
                 HookExit::code(0, "", "")
             }
             Ok(Value::Object(output)) => HookExit::code(0, Value::Object(output).to_string(), ""),
+            // A callback that returns nothing decides nothing.
             Ok(Value::Null) => HookExit::code(0, "", ""),
             Ok(_) => HookExit::failed("the host's answer is not an object"),
             Err(HostError::TimedOut(_)) => HookExit::silent(HookEnd::TimedOut),

@@ -96,6 +96,8 @@ impl Host {
         if self.gone.is_cancelled() {
             return Err(HostError::Gone);
         }
+        // With the name of the program, because hosts number their own requests and may compare the
+        // ids.
         let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
         let request_id = format!("robota-{number}");
         let (sender, answer) = oneshot::channel();
@@ -117,9 +119,10 @@ impl Host {
         }
         // Before the line is printed: the host may answer from another thread immediately.
         self.lock().insert(request_id.clone(), Waiting { answer: sender, asker });
-        let _withdraw = Withdraw { host: self, request_id: request_id.clone() };
+        let _withdraw = Withdraw { host: self, request_id: request_id.clone(), is_question };
         if is_question {
             self.asked.notify_one();
+            self.writer.state(SessionStateText::RequiresAction);
         }
         self.writer.print(&line);
         tokio::select! {
@@ -153,11 +156,6 @@ impl Host {
         self.asked.notified().await;
     }
 
-    /// Prints whether the run waits for the host, if the host asked for that.
-    pub(crate) fn state(&self, state: SessionStateText) {
-        self.writer.state(state);
-    }
-
     /// Answers a request of the host.
     pub(crate) fn reply(&self, request_id: &str, reply: &Reply) {
         let kind = Default::default();
@@ -175,10 +173,11 @@ impl Host {
     }
 }
 
-/// Withdraws a request that was not answered, and notifies the host.
+/// Ends a request: withdraws it and notifies the host if it was not answered.
 struct Withdraw<'a> {
     host: &'a Host,
     request_id: String,
+    is_question: bool,
 }
 
 impl Drop for Withdraw<'_> {
@@ -188,6 +187,9 @@ impl Drop for Withdraw<'_> {
         if waiting && !self.host.gone.is_cancelled() {
             let request_id = &self.request_id;
             self.host.writer.print(&ControlCancelLine { kind: Default::default(), request_id });
+        }
+        if self.is_question && self.host.asking().is_empty() {
+            self.host.writer.state_without_questions();
         }
     }
 }

@@ -21,6 +21,7 @@ const MAX_SUGGESTIONS: usize = 15;
 pub(super) fn suggestions(setup: &Arc<Setup>, query: String) -> LaterReply {
     let setup = setup.clone();
     Box::pin(async move {
+        // A large folder takes seconds, and the run prints lines meanwhile.
         let listed = tokio::task::spawn_blocking(move || {
             let found = matching_files(setup.cwd(), &query).into_iter();
             let allowed =

@@ -12,6 +12,7 @@ use super::host::Host;
 use super::lenient;
 
 /// The most bytes of one line.
+// Images and documents of the host are base64 in one line.
 const MAX_LINE: u64 = 64 * 1024 * 1024;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -103,17 +104,6 @@ pub(crate) enum FromHost {
     Unreadable(String),
 }
 
-impl FromHost {
-    /// Returns whether it ends what runs, and therefore must not wait for its end.
-    pub(crate) fn interrupts(&self) -> bool {
-        match self {
-            Self::User(_) => false,
-            Self::Control(request) => request.request["subtype"] == "interrupt",
-            Self::Unreadable(_) => true,
-        }
-    }
-}
-
 /// Reads standard input on a thread of its own, because a read that blocks cannot be cancelled.
 /// Answers go to the host link at once; everything else comes out of the channel. At the end of the
 /// input the channel closes and `gone` is cancelled.
@@ -154,6 +144,8 @@ pub(crate) fn read(host: Arc<Host>, gone: CancellationToken) -> mpsc::UnboundedR
                 break;
             }
         }
+        // Questions that wait for an answer of the host fail now instead of at the end of their
+        // time.
         gone.cancel();
     });
     receive

@@ -19,6 +19,7 @@ impl LoadedBlobs {
         let (mut loaded, mut room) = (HashMap::new(), MAX_BYTES);
         for blob in wanted {
             // One that the line shows twice counts twice.
+            // A later blob may still fit.
             let Some(rest) = room.checked_sub(blob.bytes) else { continue };
             if let Ok(Some(bytes)) = blobs.get(&blob).await {
                 room = rest;

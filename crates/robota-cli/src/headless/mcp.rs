@@ -37,6 +37,7 @@ impl CallIds {
         let pair = |call: &ToolUse| (call.call.to_string(), call.public_id().to_owned());
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &envelope.event {
+            // Services may give the same id again in a later answer.
             Event::ModelRequested(_) => known.clear(),
             // A call may run before its answer is complete.
             Event::ToolCalled(data) => known.extend([pair(&data.tool_use)]),

@@ -59,6 +59,7 @@ impl Requests {
         let found = configured(&self.setup.project, &setup);
         let usable: BTreeSet<_> = found.configs.into_iter().map(|config| config.name).collect();
         let before: BTreeSet<_> =
+            // The servers of `initialize` are managed by the host too, so the list replaces them.
             kept.replaceable.keys().cloned().chain(kept.mcp_servers.drain(..)).collect();
         kept.replaceable = servers;
         kept.replaceable.retain(|name, _| usable.contains(name));
@@ -87,6 +88,7 @@ impl Requests {
 
     /// Reads a resource that is made for a host to show.
     pub(super) fn read_mcp_resource(&self, server: String, uri: String) -> LaterReply {
+        // Models read other resources with a tool, to which the permissions apply.
         if !uri.starts_with("ui://") {
             let why = format!("mcp_read_resource reads resources with ui:// addresses, not {uri}");
             return Box::pin(std::future::ready(Err((ControlErrorCode::InvalidRequest, why))));

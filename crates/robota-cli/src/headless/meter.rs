@@ -96,10 +96,12 @@ impl Meter {
             if let Event::TurnStarted(data) = &envelope.event {
                 agents.insert(turn.clone(), data.model.clone());
             }
+            // Only the start of a turn names its model, so it is kept until the end of the turn.
             let Some(model) = agents.get(turn).cloned() else { return };
             if let Event::TurnFinished(_) = envelope.event {
                 agents.remove(turn);
             }
+            // The two locks are never held together.
             drop(agents);
             let usage = match &envelope.event {
                 Event::ToolResultAdded(data) => {
@@ -130,6 +132,9 @@ impl Meter {
             let Some(end) = page.last() else { break };
             after = end.seq;
             for envelope in page.iter().filter(|envelope| envelope.seq <= last.seq) {
+                // The journal has the model of the turn only: calls that a model of
+                // `--fallback-model` answered in an earlier run are counted at the price of that
+                // one.
                 counts.observe(envelope, || None);
                 counts.observe_tasks(envelope);
             }
@@ -261,6 +266,7 @@ impl Counts {
 
     fn show_windows(&self, models: &mut BTreeMap<String, ModelUsage>) {
         for (name, usage) in models {
+            // Not when a call is counted: a service may show the window only after the first calls.
             usage.context_window = self.windows.get(name).copied().unwrap_or(usage.context_window);
         }
     }

@@ -163,6 +163,7 @@ impl Provider for WatchedProvider {
         let messages = request.messages.len() as u64;
         let turn = context.turn.clone();
         let answer = self.inner.stream(request, context).await;
+        // Read after a failure too: the headers of a refused call describe the limits best.
         self.watch.lock().limits = self.inner.rate_limits();
         let stream = answer?;
         let Some(turn) = turn else { return Ok(stream) };
@@ -172,6 +173,7 @@ impl Provider for WatchedProvider {
         let mut ends = watch.lock().start(&key).then(AnswerPosition::default);
         Ok(stream
             .inspect(move |item| match item {
+                // The first count is that of the prompt; later ones include the answer.
                 Ok(Delta::Usage(usage)) if !counted => {
                     counted = true;
                     watch.lock().first.insert(key.clone(), *usage);

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use robota_core::approve::RuleSink;
 use robota_core::event::{Event, InputAccepted, InputSource};
-use robota_core::hook::{HookContext, HookEffort, HookEvent};
+use robota_core::hook::{HookContext, HookEffort, HookEvent, ModelSwitchSource};
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::message::Message;
 use robota_sdk::{
@@ -74,7 +74,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     if let Some(agent) = &agent {
         let model = main_agent::model(agent, &requests.model);
         if let Some(model) = model.filter(|_| args.model.is_none()) {
-            let changed = requests.set_model(Some(model)).await;
+            let changed = requests.set_model(Some(model), ModelSwitchSource::Api).await;
             changed.map_err(|(_, why)| Configuration::wrap(anyhow::anyhow!(why)))?;
         }
         // A mode that the user or the host chose is stronger.
@@ -102,6 +102,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         .may_bypass(options.may_bypass)
         .max_rounds(args.max_turns)
         .budget(options.limits)
+        // First, so that no other hook runs for a call that the budget denies.
         .first_hooks(BudgetHooks(requests.meter.clone()))
         // A run with one prompt ends with it.
         .background(BackgroundOptions {
@@ -110,6 +111,8 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
             ..BackgroundOptions::default()
         })
         .on_notice(|notice| print_notice(&notice))
+        // In the session's own task: costs and the ids of calls are known before the next call
+        // runs, although lines are printed later.
         .callbacks(Callbacks::new().on_event(Arc::new(move |event| {
             meter.observe(event);
             compacted.observe(event);
@@ -134,7 +137,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     context.effort = effort.map(|level| HookEffort { level });
     let transcript = Arc::new(SessionTranscript::new(store.clone(), selected.id().clone(), folder));
     // Hooks of a prompt may name the session, which is opened after the hooks are made.
-    // Weak, because the session keeps its hooks: a handle in them would keep it open for ever.
+    // Weak, because the session keeps its hooks: a handle in them would keep it open.
     let titled: Arc<OnceLock<WeakSession>> = Arc::default();
     if !requests.host_hooks.is_empty() {
         let runner = requests.host_hooks.runner(context, requests.host.clone());
@@ -161,6 +164,8 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         agents.conversation_tools.push(Arc::new(StructuredOutput::new(schema, answer.clone())));
     }
     builder = builder.hook_observer(hook_changes).agents(agents);
+    // This replaces the approver above: a host that answers questions decides itself, after its
+    // hooks. So does the tool of `--permission-prompt-tool` below.
     if let Some(approver) = &requests.approver {
         builder =
             builder.approvals(Approvals::Handler(approver.clone())).questions(approver.clone());
@@ -195,6 +200,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         builder = builder.reaper(reaper);
     }
     let builder = builder.rule_sink(requests.saved.clone() as Arc<dyn RuleSink>);
+    // Begins before the session is opened, and is awaited only before the first result.
     let earlier = count_earlier(&store, &selected, &requests.meter, options.format);
     let interactive = builder.choose(selected).open().await.map_err(in_use)?;
     let session = interactive.session().clone();
@@ -208,7 +214,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     let scheduled = match start(&interactive, &given.tool_policies, at, options).await {
         Ok(scheduled) => scheduled,
         Err(error) => {
-            // Nobody else ends it: its hooks run, and the journal says that it was closed.
+            // Nothing else closes the session: its hooks run, and the journal says that it was closed.
             if let Err(error) = interactive.shutdown("other").await {
                 output::error(&error.to_string());
             }
@@ -274,7 +280,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         cancel: cancel.clone(),
         from_host: opening.from_host,
         tasks: interactive.tasks().map(|tasks| tasks.subscribe_changes()),
-        delayed: std::collections::VecDeque::new(),
+        command: None,
         commands: opening.commands,
         hook_changes: changes,
         redactor,
@@ -378,6 +384,7 @@ async fn scheduled_inputs(
     use futures::StreamExt as _;
 
     let (send, receive) = mpsc::unbounded_channel();
+    // From the opening on: a schedule may fire before this subscription exists.
     let since = interactive.opened_at();
     let mut events = interactive.session().subscribe(since, EventFilter::Everything).await?;
     drop(tokio::spawn(async move {

@@ -113,6 +113,7 @@ impl RunOptions {
             }
         };
         let split = |list: &String| {
+            // Claude Code takes both separators.
             let names = list.split([',', ' ']).map(str::trim).filter(|name| !name.is_empty());
             names.map(str::to_owned).collect::<Vec<_>>()
         };
@@ -142,6 +143,7 @@ impl RunOptions {
                 || args.allow_dangerously_skip_permissions
                 || mode == Some(Mode::BypassPermissions),
             asks_host,
+            // With 0 every question would be denied before the host could read it.
             host_timeout: Duration::from_secs(args.host_timeout.max(1)),
             budget: args.max_budget_usd,
             limits: limits(&args.budget)?,
@@ -165,6 +167,7 @@ impl RunOptions {
                 .tools
                 .as_ref()
                 .map(|lists| lists.iter().flat_map(split).map(own_name).collect())
+                // `default` is all tools, so other names next to it change nothing.
                 .filter(|names: &Vec<_>| !names.iter().any(|name| name == "default")),
             mcp_config: args.mcp_config.clone(),
             strict_mcp: args.strict_mcp_config,
@@ -212,6 +215,7 @@ fn limits(given: &[String]) -> Result<Budget, Usage> {
 
 /// Checks which options can be used together.
 fn check(args: &PrintArgs, stream_input: bool, stream_output: bool) -> Result<(), Usage> {
+    // Hosts and scripts know the texts that begin with `Error:` from Claude Code.
     if stream_input && !stream_output {
         return usage("Error: --input-format=stream-json requires output-format=stream-json.");
     }
@@ -247,6 +251,7 @@ fn check(args: &PrintArgs, stream_input: bool, stream_output: bool) -> Result<()
         }
         (Some(Some(_)), false) if words > 0 => too_many_words(args),
         (Some(None), false) if words > 1 => too_many_words(args),
+        // A mistyped command must not be sent to a model as a prompt.
         (None, false) if words > 0 => {
             let words = args.words.join(" ");
             usage(&format!(
@@ -269,6 +274,7 @@ fn too_many_words(args: &PrintArgs) -> Result<(), Usage> {
 }
 
 fn shell_quoted(text: &str) -> String {
+    // Within single quotes the shell knows no escape, so the quotes are closed for each `'`.
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 

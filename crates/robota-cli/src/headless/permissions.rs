@@ -16,7 +16,7 @@ use super::decisions::{Decision, Decisions};
 use super::host::Host;
 use super::mcp::CallIds;
 
-use robota_stream_json::{HostRequest, PermissionSuggestion, RuleValue, SessionStateText};
+use robota_stream_json::{HostRequest, PermissionSuggestion, RuleValue};
 
 /// Asks the host about calls.
 pub(crate) struct HostApprover {
@@ -59,6 +59,8 @@ impl HostApprover {
         loop {
             let changed = self.announced.changed.notified();
             tokio::pin!(changed);
+            // Registered before the check: an announcement between the two would otherwise be
+            // missed.
             changed.as_mut().enable();
             if self.announced.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(call) {
                 return;
@@ -87,9 +89,7 @@ impl HostApprover {
             tool_use_id: call,
             agent_id: None,
         };
-        self.host.state(SessionStateText::RequiresAction);
         let answer = self.host.ask(request, self.limit).await;
-        self.host.state(SessionStateText::Running);
         let decision = match answer.map(serde_json::from_value) {
             Ok(Ok(decision)) => decision,
             Ok(Err(error)) => {
@@ -105,7 +105,7 @@ impl HostApprover {
                 Answers::Given(texts.into_iter().map(of).collect())
             }
             Decision::Deny { message, interrupt } => {
-                Answers::Refused { reason: self.decisions.deny(message, interrupt).await }
+                Answers::Refused { reason: self.decisions.deny(message, interrupt, None).await }
             }
         }
     }

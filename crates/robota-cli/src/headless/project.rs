@@ -33,7 +33,7 @@ use super::writer::{LineWriter, block_line_id};
 use crate::output;
 use robota_stream_json::{
     AssistantLine, CompactCause, CompactMetadata, DecisionMeta, ErrorClass, LineAgent,
-    RateLimitStatus, SessionStateText, StatusText, UserLine,
+    RateLimitStatus, StatusText, UserLine,
 };
 use robota_stream_json::{AssistantMessage, Block, TokenUsage, UserContent, UserMessage};
 
@@ -75,6 +75,8 @@ pub(crate) struct Projection {
     request_id: String,
     stream: AnswerStream,
     usage: Option<Usage>,
+    /// What the service counted when it began to answer.
+    first_usage: Option<Usage>,
     /// The messages of the request that is being answered.
     messages: u64,
     calls: HashMap<CallId, Call>,
@@ -106,6 +108,8 @@ struct Call {
     input: Option<Value>,
     /// How long it ran, in milliseconds.
     duration_ms: u64,
+    /// How many blocks its result has, without the texts that hooks add for the model.
+    blocks: usize,
     /// The content of the file that it changes, before the change.
     before: Option<BlobRef>,
 }
@@ -134,6 +138,7 @@ impl Projection {
             request_id: String::new(),
             stream: AnswerStream::default(),
             usage: None,
+            first_usage: None,
             messages: 0,
             calls: HashMap::new(),
             tasks: ShownTasks::default(),
@@ -211,9 +216,11 @@ impl Projection {
             Event::ModelRequested(data) => {
                 self.messages = data.messages;
                 self.record.requested.get_or_insert(ts);
+                // Events do not have the id that the service gave. Hosts only compare it.
                 self.request_id = format!("req_{}", self.ids.next().simple());
                 self.stream.reset();
                 self.usage = None;
+                self.first_usage = None;
                 if self.shown.partial {
                     self.status(Some(StatusText::Requesting));
                 }
@@ -252,6 +259,7 @@ impl Projection {
                     printed: false,
                     input: None,
                     duration_ms: 0,
+                    blocks: usize::MAX,
                     before: None,
                 };
                 self.calls.insert(data.tool_use.call.clone(), call);
@@ -260,6 +268,7 @@ impl Projection {
             Event::ModelResponded(data) => {
                 self.served = self.meter.served();
                 self.record.stop = Some(data.stop.clone());
+                self.read_first_usage(envelope);
                 self.usage = data.usage;
                 self.rate_limits(ts);
             }
@@ -278,12 +287,7 @@ impl Projection {
                 self.retry(data);
             }
             Event::ModelFailed(_) => self.rate_limits(ts),
-            Event::HookFinished(data) if data.stop.is_some() => {
-                self.record.stopped.clone_from(&data.stop);
-            }
-            Event::PermissionAsked(_) if self.shown.host => {
-                self.writer.state(SessionStateText::RequiresAction);
-            }
+            Event::HookFinished(data) => self.hook_finished(data),
             Event::PermissionDecided(data) => self.decided(data),
             Event::ToolStarted(data) => {
                 if let Some(call) = self.calls.get_mut(&data.call) {
@@ -314,6 +318,8 @@ impl Projection {
             Event::Interrupted(data) => {
                 self.record.aborted_in_tools = self.record.in_tools;
                 // The rest of the answer is printed first.
+                // A note comes from a host that denied a call with `interrupt`; hosts expect
+                // another text then.
                 self.interrupted = Some(if data.note.is_some() && self.record.in_tools {
                     "[Request interrupted by user for tool use]"
                 } else {
@@ -323,6 +329,10 @@ impl Projection {
             Event::TurnFinished(data) => {
                 self.record.end = Some(data.end);
                 self.record.error.clone_from(&data.error);
+                if self.record.structured_exhausted {
+                    // The program ended the turn, not the user.
+                    self.interrupted = None;
+                }
                 self.record.rounds = data.rounds;
                 self.record.usage = data.usage;
                 self.record.finished = Some(ts);
@@ -344,16 +354,24 @@ impl Projection {
         if self.stream.is_started() {
             return;
         }
-        let turn = envelope.turn.as_ref();
-        let usage = turn.and_then(|turn| self.watch.take_first_usage(turn, self.messages));
+        self.read_first_usage(envelope);
         let first = !std::mem::replace(&mut self.record.streamed_user_messages, true);
         let start = AnswerStart {
             model: &self.model,
             ttft_ms: self.record.ttft_ms(),
-            usage: usage.map(token_usage).unwrap_or_default(),
+            usage: self.first_usage.map(token_usage).unwrap_or_default(),
             user_messages: if first { &self.record.user_messages[..] } else { &[] },
         };
         self.stream.start(start, &self.ids, &self.writer);
+    }
+
+    /// Reads what the service counted when it began to answer.
+    fn read_first_usage(&mut self, envelope: &Envelope) {
+        if let Some(turn) = &envelope.turn
+            && let Some(usage) = self.watch.take_first_usage(turn, self.messages)
+        {
+            self.first_usage = Some(usage);
+        }
     }
 
     /// Prints a piece of text or reasoning. Events do not contain where a block ends, so a piece
@@ -370,6 +388,8 @@ impl Projection {
             let bytes = self.stream.position().bytes;
             let turn = envelope.turn.as_ref();
             let rest = turn.and_then(|turn| self.watch.bytes_to_end(turn, self.messages, bytes));
+            // 0 if the block ends only behind a call that was not printed yet; cutting there would
+            // never advance.
             let rest = rest.and_then(|rest| usize::try_from(rest).ok()).filter(|rest| *rest > 0);
             let (now, later) =
                 rest.and_then(|rest| text.split_at_checked(rest)).unwrap_or((text, ""));
@@ -455,6 +475,8 @@ impl Projection {
         let of_turn = self.served.as_deref().unwrap_or(&self.model);
         let model = if by_model { of_turn } else { SYNTHETIC }.to_owned();
         let usage = self.usage.map(token_usage).unwrap_or_default();
+        // Hosts expect the counts at the start here, and those of the whole answer in the result.
+        let first_usage = self.first_usage.map_or(usage, token_usage);
         let aborted = message.state() != MessageState::Complete;
         if self.shown.partial {
             if self.stream.is_started() {
@@ -469,7 +491,8 @@ impl Projection {
         for (index, block) in blocks::of_answer(content).enumerate() {
             let line = block_line_id(message.id.as_str(), index);
             let line = line.unwrap_or_else(|| self.writer.id());
-            self.assistant(block, (&model, &id, usage), None, aborted, (line.as_str(), envelope));
+            let about = (&*model, &*id, first_usage);
+            self.assistant(block, about, None, aborted, (line.as_str(), envelope));
         }
         if self.shown.partial {
             let stop = self.record.stop.as_ref().map(stop_name);

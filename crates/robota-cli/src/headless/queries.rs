@@ -47,6 +47,7 @@ pub(super) async fn read_file(setup: &Setup, file: &ReadFile) -> Reply {
         (ControlErrorCode::Failed, format!("cannot read {}: {why}", file.path.display()))
     };
     let path = setup.cwd().join(&file.path);
+    // Resolved before the check: a link in the workspace may lead out of it.
     let path = path.canonicalize().map_err(|error| failed(error.to_string()))?;
     let workspace = setup.workspace();
     let mut folders = std::iter::once(&workspace.cwd).chain(&workspace.additional);
@@ -67,6 +68,7 @@ pub(super) async fn read_file(setup: &Setup, file: &ReadFile) -> Reply {
         if !opened.metadata().await?.is_file() {
             return Err(std::io::Error::other("it is not a file"));
         }
+        // One byte more than the limit shows whether the file is longer.
         opened.take(limit + 1).read_to_end(&mut bytes).await
     };
     reading.await.map_err(|error| failed(error.to_string()))?;
@@ -96,6 +98,7 @@ pub(super) async fn task_output(tasks: &TaskManager, task: String) -> Reply {
     loop {
         let page = tasks.read_log(&task, total, LOG_PAGE).await.map_err(failed)?;
         output.extend_from_slice(page.text.as_bytes());
+        // Only the end is kept: a log can be larger than the memory.
         let more = output.len().saturating_sub(TASK_OUTPUT_BYTES);
         output.drain(..more);
         let stuck = page.next == total;

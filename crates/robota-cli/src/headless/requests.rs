@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use robota_config::agents::AgentDefinition;
 use robota_core::catalogue::Catalogue;
-use robota_core::hook::{HookEffort, HookRunner};
+use robota_core::hook::{HookEffort, HookRunner, ModelSwitchSource};
 use robota_core::ids::TaskId;
 use robota_core::permission::Mode;
 use robota_core::provider::{Provider, Thinking};
@@ -303,7 +303,7 @@ impl Requests {
             Request::Interrupt {} => Ok(json!({"still_queued": []})),
             Request::CancelAsyncMessage {} => Ok(json!({"cancelled": false})),
             Request::SetPermissionMode { mode } => self.set_mode(&mode).await,
-            Request::SetModel { model } => self.set_model(model).await,
+            Request::SetModel { model } => self.set_model(model, ModelSwitchSource::Host).await,
             Request::SetMaxThinkingTokens { max_thinking_tokens } => {
                 if let Some(tokens) = max_thinking_tokens {
                     self.set_thinking(tokens.map(Thinking::tokens));
@@ -325,7 +325,8 @@ impl Requests {
             Request::GetBinaryVersion {} => Ok(json!({"version": VERSION})),
             Request::ListModels {} => {
                 let vendor = self.vendor.as_deref();
-                let models = describe::models(vendor, &self.default_model, &self.model);
+                let available = &self.setup.settings.available_models;
+                let models = describe::models(vendor, &self.default_model, &self.model, available);
                 Ok(json!({"models": models}))
             }
             Request::ReadFile(file) => queries::read_file(&self.setup, &file).await,
@@ -407,6 +408,8 @@ impl Requests {
     }
 
     fn initialize(&mut self, request: Initialize) -> Reply {
+        // The prompt, the hooks and the schema of a session are those of its start: `hooks_applied`
+        // says that these had no effect.
         if self.interactive.is_some() {
             return Ok(self.described(false));
         }
@@ -426,6 +429,7 @@ impl Requests {
             };
         let system = match request.system_prompt {
             Some(Value::String(text)) => Some(text),
+            // The Agent SDK for TypeScript sends a list, with an empty text if no prompt is set.
             Some(Value::Array(parts)) => {
                 let parts: Vec<_> = parts.iter().filter_map(Value::as_str).collect();
                 Some(parts.join("\n\n"))
@@ -455,6 +459,8 @@ impl Requests {
             title,
             mcp_servers,
             tool_policies: ToolPolicies::read(&request.sdk_mcp_server_configs),
+            // A host may send `mcp_set_servers`, `seed_read_state` and `rename_session` before
+            // `initialize`.
             replaceable: std::mem::take(&mut self.host_setup.replaceable),
             seen_files: std::mem::take(&mut self.host_setup.seen_files),
             skills,
@@ -488,6 +494,7 @@ impl Requests {
             },
             "capabilities": CAPABILITIES,
             "fast_mode_state": "off",
+            // Without this field the Agent SDKs refuse to start if a hook has `onFailure`.
             "hook_on_failure_supported": true,
             "hooks_applied": hooks_applied,
             "unsupported_hook_events": self.host_hooks.unknown,
@@ -528,6 +535,7 @@ impl Requests {
 
     /// Changes settings for the rest of the session. Those that cannot change are refused.
     async fn apply_settings(&mut self, settings: Map<String, Value>) -> Reply {
+        // All names are checked before anything changes.
         let unknown: Vec<_> =
             settings.keys().filter(|key| !FLAG_SETTINGS.contains(&&***key)).collect();
         if let Some(key) = unknown.first() {
@@ -543,10 +551,10 @@ impl Requests {
         for (key, value) in settings {
             match (key.as_str(), value) {
                 ("model", Value::String(model)) => {
-                    self.set_model(Some(model)).await?;
+                    self.set_model(Some(model), ModelSwitchSource::Host).await?;
                 }
                 ("model", Value::Null) => {
-                    self.set_model(None).await?;
+                    self.set_model(None, ModelSwitchSource::Host).await?;
                 }
                 ("effortLevel", Value::String(level)) if !EFFORTS.contains(&level.as_str()) => {
                     return Err(invalid("effortLevel"));
@@ -593,6 +601,7 @@ impl Requests {
             let why = "the settings forbid the mode bypassPermissions".to_owned();
             return Err((ControlErrorCode::BypassNotLaunched, why));
         }
+        // The session first: if it refuses the mode, the approvers keep the former one.
         if let Some(session) = self.session() {
             session.permissions().set_mode(mode).await.map_err(failed)?;
         }
@@ -627,15 +636,22 @@ impl Requests {
         self.mode = mode;
     }
 
-    /// Changes the model, from the next turn on; none goes back to the model of the start.
-    pub(crate) async fn set_model(&mut self, model: Option<String>) -> Reply {
+    /// Changes the model, from the next turn on; none goes back to the model of the start. In an open
+    /// session hooks can block it.
+    pub(crate) async fn set_model(
+        &mut self,
+        model: Option<String>,
+        source: ModelSwitchSource,
+    ) -> Reply {
         let wanted = model.filter(|model| model != "default");
         let wanted = wanted.unwrap_or_else(|| self.default_model.clone());
         if self.provider.as_deref().is_some_and(|name| name.starts_with("scripted:")) {
             // A script has one provider for all model names.
-            if let Some(session) = self.session() {
-                session.config().set_model(wanted.clone(), None);
+            if wanted != self.default_model {
+                let check = self.setup.settings.available_models.check(None, &wanted);
+                check.map_err(failed)?;
             }
+            self.switch_model(source, &wanted, None).await?;
             if let Some(chosen) = &mut self.chosen {
                 chosen.model.clone_from(&wanted);
             }
@@ -647,19 +663,35 @@ impl Requests {
             model: WantedModel::Flag(Some(&wanted)),
         };
         let mut chosen = provider::choose(request, &self.setup).await.map_err(failed)?;
+        // The session was opened without the keys of this provider; outputs must not show them
+        // either.
         self.setup.late_secrets.add(chosen.secrets.iter().cloned()).map_err(failed)?;
         chosen.provider = self.wrap(chosen.provider);
         if self.options.budget.is_some() && !has_price(&chosen.model) {
             return Err((ControlErrorCode::Failed, no_price(&chosen.model)));
         }
+        self.switch_model(source, &chosen.model, Some(chosen.provider.clone())).await?;
         self.model.clone_from(&chosen.model);
-        match self.session() {
-            Some(session) => {
-                session.config().set_model(chosen.model, Some(chosen.provider));
-            }
-            None => self.chosen = Some(chosen),
+        if self.session().is_none() {
+            self.chosen = Some(chosen);
         }
         Ok(json!({}))
+    }
+
+    /// Changes the model of the open session, unless hooks block it; without a session there is nothing
+    /// to change yet.
+    async fn switch_model(
+        &self,
+        source: ModelSwitchSource,
+        model: &str,
+        provider: Option<Arc<dyn Provider>>,
+    ) -> Result<(), (ControlErrorCode, String)> {
+        match self.session() {
+            Some(session) => {
+                session.config().switch_model(source, model, provider).await.map_err(failed)
+            }
+            None => Ok(()),
+        }
     }
 
     /// Adds what a run needs to a provider: the second model, and what lines say of calls.

@@ -56,6 +56,8 @@ pub(crate) fn classify(record: &TurnRecord) -> Outcome {
         exit,
         ..done.clone()
     };
+    // First, because our own hook stops the turn after a structured answer: it looks like one that
+    // a hook of the user stopped. The same is true of the next two.
     if let Some(value) = &record.structured {
         return Outcome { text: value.to_string(), ..done };
     }
@@ -101,6 +103,7 @@ pub(crate) fn classify(record: &TurnRecord) -> Outcome {
             }
         }
         Some(TurnEnd::RoundLimit) => Outcome {
+            // Hosts expect that the call counts that was not made.
             turns: record.rounds + 1,
             ..failed(
                 ResultSubtype::ErrorMaxTurns,
@@ -144,6 +147,7 @@ pub(crate) fn classify(record: &TurnRecord) -> Outcome {
             is_error: true,
             reason: TerminalReason::ApiError,
             text: record.error.as_ref().map(api_error_text).unwrap_or_default(),
+            // The stop reason of the message that reports the failure.
             stop: Some("stop_sequence".to_owned()),
             exit: Exit::Failure,
             ..done
@@ -190,6 +194,7 @@ pub(crate) fn with_line<T>(
     print: impl FnOnce(&ResultLine<'_>) -> T,
 ) -> T {
     let models = meter.models();
+    // Once per line: the next line counts from here on.
     let new_models = meter.take_new_models();
     meter.add_turn_ms(record.duration_ms());
     let success = outcome.subtype == ResultSubtype::Success;

@@ -36,6 +36,7 @@ async fn try_rewind(session: &Session, uuid: &str, dry_run: bool) -> Result<Valu
             "deletions": deletions,
         }));
     }
+    // Files that were changed since by others stay as they are; the answer names them.
     let options = RestoreOptions { scope: RestoreScope::Code, overwrite: false };
     let report = checkpoints.restore(&message, options).await?;
     let mut answer = json!({

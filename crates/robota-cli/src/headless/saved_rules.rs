@@ -105,6 +105,7 @@ impl SavedRules {
     ) -> Result<(), ConfigError> {
         let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let places = &self.setup.places;
+        // Read for each change: another process may have changed it since.
         let mut trust = TrustStore::load(places);
         change(&mut SettingsWriter { places, trust: &mut trust, clock: &SystemClock })
     }

@@ -90,6 +90,8 @@ impl Queue {
             if sent.on_cancel == OnCancel::Discard {
                 continue;
             }
+            // The turn of the first one is interrupted, so the host expects a result, also if it
+            // had not begun.
             if at == 0 {
                 sent.on_cancel = OnCancel::Report;
             } else if cancel_queued {

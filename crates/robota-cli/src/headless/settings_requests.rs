@@ -117,6 +117,7 @@ impl Requests {
                     let hooks = ClientHooks::of(&session);
                     hooks.before_config_change(&setup.places, layer).await.map_err(failed)?;
                 }
+                // Refused rather than made without them: a hook may forbid the change.
                 None if has_hooks => {
                     let why = "ConfigChange hooks cannot run before the first message";
                     return Err((ControlErrorCode::Failed, why.to_owned()));

@@ -4,34 +4,38 @@ use std::time::Duration;
 
 use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
 use robota_core::event::TurnEnd;
+use robota_core::hook::ModelSwitchSource;
 use robota_core::message::{Block, Content};
 use robota_sdk::mentions::Attached;
 use robota_sdk::{CommandResult, Notice, Prepared, PreparedPrompt, SdkError};
 use robota_session::SendOptions;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::drive::{Drive, Progress};
 use super::mode::parse_mode;
+use super::running_command::{CommandEnd, RunningCommand};
 use super::sent::HostMessage;
 use super::turn_record::TurnRecord;
 use crate::setup::print_notice;
 use robota_stream_json::SessionStateText;
 
-/// The meaning of a prompt.
-pub(super) enum Expanded {
-    /// A command, which was executed.
-    Command(DoneCommand),
-    /// A prompt, and the options with which it is sent.
-    Prompt(Box<SendOptions>, Vec<Block>),
+/// What is sent for a prompt, and the options with which it is sent.
+pub(super) struct PreparedInput {
+    pub(super) options: Box<SendOptions>,
+    pub(super) content: Vec<Block>,
 }
 
-impl Expanded {
-    /// Returns a prepared prompt, and adds its metadata to those of the input.
-    fn of(prompt: PreparedPrompt, metadata: &mut Map<String, Value>) -> Self {
-        let (content, mut options) = prompt.into_parts();
-        metadata.append(&mut options.metadata);
-        Self::Prompt(Box::new(options), content)
+impl From<PreparedPrompt> for PreparedInput {
+    fn from(prompt: PreparedPrompt) -> Self {
+        let (content, options) = prompt.into_parts();
+        Self { options: Box::new(options), content }
+    }
+}
+
+impl From<Vec<Block>> for PreparedInput {
+    fn from(content: Vec<Block>) -> Self {
+        Self { options: Box::default(), content }
     }
 }
 
@@ -55,76 +59,78 @@ const EMPTY_WAIT: Duration = Duration::from_millis(500);
 const TERMINAL_CHANGES: [&str; 3] = ["language", "resetRequested", "triggerResumePicker"];
 
 impl Drive {
-    /// Executes the command that a prompt names, or reads the skill.
-    pub(super) async fn expand(
-        &mut self,
-        content: Vec<Block>,
-        metadata: &mut Map<String, Value>,
-    ) -> Expanded {
-        let text = match content.as_slice() {
+    /// Returns the text of a prompt that may name a command or a skill.
+    pub(super) fn command_text(&self, content: &[Block]) -> Option<String> {
+        // Only a message that is one text: with an image it cannot be a command.
+        match content {
             [Block::Text(text)]
                 if self.options.commands && text.text.trim_start().starts_with('/') =>
             {
-                text.text.clone()
+                Some(text.text.clone())
             }
-            _ => return self.attach_mentions(content, metadata).await,
-        };
-        // Those before have been printed.
-        drop(self.compactions.take());
-        let Some(prepared) = self.prepare(&text).await else {
-            let error = ErrorData::new(ErrorKind::Validation, "the command was interrupted");
-            return Expanded::Command(error.into());
-        };
-        match prepared {
-            // Hosts expect that such a text goes to the model.
-            Err(SdkError::UnknownCommand(_)) => self.attach_mentions(content, metadata).await,
-            Err(error) => Expanded::Command(error.to_data().into()),
-            Ok(Prepared::Command(result)) => {
-                let error = self.apply(&result).await.err();
-                Expanded::Command(match error {
-                    Some(error) => error.into(),
-                    None => DoneCommand { text: result.message, error: None },
-                })
-            }
-            Ok(Prepared::Prompt(prompt)) => Expanded::of(prompt, metadata),
+            _ => None,
         }
     }
 
-    /// Executes a command, or reads the skill. An agent that it starts may take long and ask the host
-    /// about calls, so what ends the run or the turn ends it; then there is no result.
-    async fn prepare(&mut self, text: &str) -> Option<Result<Prepared, SdkError>> {
+    /// Starts the command that a prompt names, or reads the skill. An agent that it starts may take
+    /// long and ask the host about calls.
+    pub(super) fn start_command(
+        &mut self,
+        text: String,
+        content: Vec<Block>,
+        from_host: Option<HostMessage>,
+    ) {
+        // Those before have been printed.
+        drop(self.compactions.take());
+        self.writer.state(SessionStateText::Running);
+        let before = self.known_tasks();
         let interactive = self.interactive.clone();
-        let mut preparing = std::pin::pin!(interactive.prepare(text));
-        loop {
-            let from_host = async {
-                match &mut self.from_host {
-                    Some(from_host) => from_host.recv().await,
-                    None => None,
-                }
-            };
-            tokio::select! {
-                prepared = &mut preparing => return Some(prepared),
-                () = self.cancel.token().cancelled() => return None,
-                () = self.writer.closed().cancelled() => return None,
-                // The host denied a call so. The denial waits until the command has ended.
-                Some(_) = self.commands.recv() => return None,
-                Some(message) = from_host => {
-                    let interrupts = message.interrupts();
-                    self.delayed.push_back(message);
-                    if interrupts {
-                        return None;
-                    }
-                }
+        let preparing = tokio::spawn(async move { interactive.prepare(&text).await });
+        self.command = Some(RunningCommand::new(preparing, content, from_host, before));
+    }
+
+    /// Prints the result of the command that has ended, or sends the prompt that it became.
+    pub(super) async fn finish_command(
+        &mut self,
+        end: CommandEnd,
+        progress: &mut Progress,
+    ) -> anyhow::Result<()> {
+        let Some(RunningCommand { content, from_host, before, .. }) = self.command.take() else {
+            return Ok(());
+        };
+        self.skip_agents_of_command(&before);
+        // What happened to tasks of the command is printed before its result.
+        self.print_tasks();
+        let prompt = match end {
+            CommandEnd::Prepared(Ok(Prepared::Prompt(prompt))) => prompt.into(),
+            // Hosts expect that such a text goes to the model.
+            CommandEnd::Prepared(Err(SdkError::UnknownCommand(_))) => {
+                self.attach_mentions(content.clone()).await
             }
-        }
+            CommandEnd::Prepared(Ok(Prepared::Command(result))) => {
+                let error = self.apply(&result).await.err();
+                let done = match error {
+                    Some(error) => error.into(),
+                    None => DoneCommand { text: result.message, error: None },
+                };
+                self.print_command(done, from_host, progress).await;
+                return Ok(());
+            }
+            CommandEnd::Prepared(Err(error)) => {
+                self.print_command(error.to_data().into(), from_host, progress).await;
+                return Ok(());
+            }
+            CommandEnd::Stopped(why) => {
+                let error = ErrorData::new(ErrorKind::Validation, why);
+                self.print_command(error.into(), from_host, progress).await;
+                return Ok(());
+            }
+        };
+        self.send_prepared(prompt, content, from_host, progress).await
     }
 
     /// Attaches the files that a prompt mentions, and reports which of them may not be read.
-    async fn attach_mentions(
-        &mut self,
-        content: Vec<Block>,
-        metadata: &mut Map<String, Value>,
-    ) -> Expanded {
+    pub(super) async fn attach_mentions(&self, content: Vec<Block>) -> PreparedInput {
         let prepared = self.interactive.prepare_prompt(Content(content)).await;
         for attachment in &prepared.attachments {
             if let Attached::Nothing { reason } = &attachment.attached {
@@ -132,7 +138,7 @@ impl Drive {
                 print_notice(&Notice::Note(text));
             }
         }
-        Expanded::of(prepared, metadata)
+        prepared.into()
     }
 
     /// Makes the change that a command leaves to its client.
@@ -146,7 +152,8 @@ impl Drive {
             self.session.rename(name).await.map_err(|error| error.to_data())?;
         }
         if let Some(model) = text("modelId") {
-            let changed = self.requests.set_model(Some(model.to_owned())).await;
+            let source = ModelSwitchSource::Command;
+            let changed = self.requests.set_model(Some(model.to_owned()), source).await;
             changed.map_err(|(_, why)| invalid(why))?;
         }
         if let Some(mode) = text("mode")
@@ -165,7 +172,7 @@ impl Drive {
     /// while they read the answer to it: the result, after which they may close standard input, comes
     /// after the request.
     pub(super) fn take_empty(&mut self, progress: &mut Progress) {
-        if progress.inputs.0.is_empty() && progress.empty.is_none() {
+        if !self.is_busy(progress) && progress.empty.is_none() {
             self.print_begin();
             progress.empty = Some(Instant::now() + EMPTY_WAIT);
         }

@@ -122,11 +122,14 @@ impl Hooks for StructuredHooks {
                 ..HookAnswer::PostToolUse(PostToolDecision::Continue).into()
             },
             HookInput::Stop { .. } if state.value.is_none() && !state.enforced => {
+                // Only once: after a second answer in words hosts expect a result without the
+                // structured answer.
                 state.enforced = true;
                 HookAnswer::Stop(StopDecision::Continue { reason: ENFORCE.to_owned() }).into()
             }
             HookInput::Stop { .. }
             | HookInput::UserPromptSubmit { .. }
+            | HookInput::PostToolBatch { .. }
             | HookInput::PreToolUse { .. } => HookAnswer::Stop(StopDecision::Finish).into(),
         }
     }

@@ -23,6 +23,7 @@ pub(crate) fn print_text(record: &TurnRecord, outcome: &Outcome) {
             let text =
                 if outcome.is_error || stopped { &record.answer.text } else { &outcome.text };
             if !(stopped && text.is_empty()) {
+                // Without the last line break, because one is printed.
                 output::answer(text.strip_suffix('\n').unwrap_or(text));
             }
             if let Some(problem) = problem(record, outcome) {

@@ -41,6 +41,8 @@ impl ToolApprover {
             "input": question.call.input.json().unwrap_or(&no_input),
             "tool_use_id": question.call.public_id(),
         });
+        // Without the gate of the session: the tool decides about calls, so no other tool can
+        // decide about it.
         let calling = tokio::time::timeout(self.limit, servers.call(tool, arguments));
         let result = calling.await.map_err(|_| format!("{tool} did not answer"))?;
         let text = McpServers::result_text(&result.map_err(|error| error.to_string())?).await;

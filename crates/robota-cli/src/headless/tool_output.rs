@@ -54,6 +54,7 @@ impl FinishedCall<'_> {
         let Some(code) = self.failed_code() else { return (self.output(), self.result.is_error) };
         let text = self.result.as_text();
         let printed = text.trim_end();
+        // The model reads the code at the end of the text, hosts at its beginning.
         let printed = printed.strip_suffix(&format!("[exit code {code}]")).unwrap_or(printed);
         let printed = printed.replacen("[no output]\n", "", 1);
         (Value::from(format!("Error: Exit code {code}\n{}", printed.trim_end())), true)
@@ -70,7 +71,8 @@ impl FinishedCall<'_> {
     pub(crate) fn output(&self) -> Value {
         let text = self.result.as_text();
         if self.result.is_error {
-            return Value::from(format!("Error: {text}"));
+            let before = if text.starts_with("Error: ") { "" } else { "Error: " };
+            return Value::from(format!("{before}{text}"));
         }
         match self.result.name.as_str() {
             "Bash" => self.bash(&text),
@@ -90,6 +92,8 @@ impl FinishedCall<'_> {
                 self.started_agent()
             }
             "Agent" | "Task" => match self.agents {
+                // The output type has the totals of one agent; a call that started several has
+                // none.
                 [agent] => self.ended_agent(agent, &text),
                 _ => self.generic(&text),
             },
@@ -182,6 +186,7 @@ impl FinishedCall<'_> {
             ResultBlock::Text(_) | ResultBlock::Unknown(_) => None,
         });
         if let Some(image) = image {
+            // Empty if the image is too large for a line.
             let bytes = self.blobs.get(&image.blob).unwrap_or_default();
             if image.media_type == "application/pdf" {
                 return json!({"type": "pdf", "file": {
@@ -308,10 +313,13 @@ impl FinishedCall<'_> {
         let answers = self.result.metadata.get("answers").and_then(Value::as_array);
         let asked = questions.as_array().into_iter().flatten();
         let answers: Map<_, _> = asked
-            .filter_map(|question| question.get("question")?.as_str())
+            // The answers have the order of the questions, with null for a question that was left
+            // out.
             .zip(answers.into_iter().flatten())
             .filter(|(_, answer)| !answer.is_null())
-            .map(|(question, answer)| (question.to_owned(), answer.clone()))
+            .filter_map(|(question, answer)| {
+                Some((question.get("question")?.as_str()?.to_owned(), answer.clone()))
+            })
             .collect();
         json!({"questions": questions, "answers": answers})
     }
@@ -323,6 +331,7 @@ pub(crate) fn todos(list: Option<&Value>) -> Value {
     for item in list.as_array_mut().into_iter().flatten() {
         let content = item.get("content").cloned().unwrap_or_default();
         if let Some(item) = item.as_object_mut() {
+            // The type of the SDK requires the key; here models may leave it out.
             item.entry("activeForm").or_insert(content);
         }
     }
@@ -338,6 +347,7 @@ fn without_number(line: &str) -> Option<&str> {
 /// Returns the lines of a result without the notes of the tool.
 fn shown_lines(text: &str) -> Vec<&str> {
     let is_note = |line: &str| line.starts_with('[') && line.ends_with(']');
+    // Only the last line can be a note: a file may contain lines in brackets.
     let mut lines: Vec<_> = text.lines().collect();
     if lines.last().is_some_and(|line| is_note(line)) {
         lines.pop();
@@ -352,6 +362,7 @@ fn hunks(diff: &str) -> Vec<Value> {
         if let Some(head) = HunkHead::parse(line) {
             hunks.push((head, Vec::new()));
         } else if let Some((_, lines)) = hunks.last_mut()
+            // A backslash begins the note that a file does not end with a new line.
             && line.starts_with([' ', '+', '-', '\\'])
         {
             lines.push(line);
@@ -381,6 +392,7 @@ impl HunkHead {
         let (new, _) = rest.split_once(" @@")?;
         let range = |text: &str| match text.split_once(',') {
             Some((start, lines)) => Some((start.parse().ok()?, lines.parse().ok()?)),
+            // Diffs leave out the length of a range of one line.
             None => Some((text.parse().ok()?, 1)),
         };
         Some(Self { old: range(old)?, new: range(new)? })
@@ -410,6 +422,7 @@ fn search_hits(text: &str) -> Vec<Value> {
     let mut hits = Vec::new();
     for pair in lines.windows(2) {
         let [title, url] = pair else { continue };
+        // Only the next number counts: a snippet may begin with a number as well.
         let numbered = format!("{}. ", hits.len() + 1);
         if let (Some(title), Some(url)) = (title.strip_prefix(&numbered), url.strip_prefix("   ")) {
             hits.push(json!({"title": title, "url": url}));

@@ -28,6 +28,16 @@ pub(crate) struct LineWriter {
     /// Counts the starts and ends of writes: it is odd while a write waits for the reader.
     writes: Arc<AtomicU64>,
     states: bool,
+    session_state: Mutex<SessionState>,
+}
+
+/// What the lines said about the state of the run.
+#[derive(Default)]
+struct SessionState {
+    /// The last state that was printed.
+    printed: Option<SessionStateText>,
+    /// Whether a turn runs, without the questions that are open.
+    base: Option<SessionStateText>,
 }
 
 /// The id of a line, as text.
@@ -61,6 +71,7 @@ impl LineWriter {
             closed: CancellationToken::new(),
             writes: Arc::default(),
             states,
+            session_state: Mutex::default(),
         }
     }
 
@@ -163,7 +174,28 @@ impl LineWriter {
 
     /// Prints whether a turn runs, if the host asked for that.
     pub(crate) fn state(&self, state: SessionStateText) {
-        if self.states {
+        self.change_state(|states| {
+            if state != SessionStateText::RequiresAction {
+                states.base = Some(state);
+            }
+            state
+        });
+    }
+
+    /// Prints the state without questions, after the last one has ended. A question can come from
+    /// outside of turns: from a server, or about a call that the host itself makes.
+    pub(crate) fn state_without_questions(&self) {
+        self.change_state(|states| states.base.unwrap_or(SessionStateText::Idle));
+    }
+
+    fn change_state(&self, change: impl FnOnce(&mut SessionState) -> SessionStateText) {
+        if !self.states {
+            return;
+        }
+        let mut states = self.session_state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = change(&mut states);
+        // The line says what has changed.
+        if states.printed.replace(state) != Some(state) {
             self.print(&SessionStateLine {
                 kind: Default::default(),
                 subtype: Default::default(),

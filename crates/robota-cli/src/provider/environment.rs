@@ -26,6 +26,7 @@ impl<'a> Variables<'a> {
             Some(value) => Some(value.clone()),
             None => self.setup.environment.get(name).map(str::to_owned),
         };
+        // CI systems set a variable without a value to an empty text.
         let set = value.filter(|value| !value.trim().is_empty());
         set.or_else(|| self.setup.keys.get(name))
     }

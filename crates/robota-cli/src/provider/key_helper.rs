@@ -74,6 +74,7 @@ impl CommandKey {
 #[async_trait::async_trait]
 impl KeySource for CommandKey {
     async fn key(&self, renew: bool) -> Result<Secret, String> {
+        // Held while the command runs: calls at the same time must not run it several times.
         let mut current = self.current.lock().await;
         if let Some((key, printed)) = &*current
             && !renew
@@ -82,6 +83,7 @@ impl KeySource for CommandKey {
             return Ok(key.clone());
         }
         let key = self.run().await?;
+        // Before the key is used: an error of the service could repeat it.
         self.late.add([key.clone()]).map_err(|error| error.to_string())?;
         *current = Some((key.clone(), Instant::now()));
         Ok(key)

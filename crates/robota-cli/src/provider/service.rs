@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use robota_core::catalogue::Catalogue;
 use robota_providers::{
     Credentials, Host, KeyHelper, KeySource as _, ProviderSettings, Vendors, build,
 };
@@ -37,6 +38,7 @@ pub(super) async fn prepare(
     };
     Variables::new(setup).fill_in(&vendor, &mut settings)?;
     let has_key = settings.api_key.is_some() || settings.credentials.is_some();
+    // A model server on this machine would receive a key that it must not know.
     let helper = helper.filter(|_| !has_key && !vendor.local);
     if let Some(helper) = &helper {
         settings.credentials = Some(Credentials::Helper(KeyHelper::new(helper.clone())));
@@ -44,7 +46,15 @@ pub(super) async fn prepare(
     if let Some(model) = model {
         settings.model = Some(model.to_owned());
     }
-    let model = settings.model.clone().or_else(|| vendor.default_model.clone()).with_context(|| {
+    let default = || {
+        // A run that names no model gets the vendor's, if that is available.
+        let available = &setup.settings.available_models;
+        let usual = vendor.default_model.clone();
+        let usual = usual.filter(|model| available.check(Some(&vendor.vendor), model).is_ok());
+        let listed = || available.first_of(&vendor.vendor, Catalogue::builtin());
+        usual.or_else(listed).or_else(|| vendor.default_model.clone())
+    };
+    let model = settings.model.clone().or_else(default).with_context(|| {
         format!(
             "{} has no default model; pass --model (`robota models --provider {}` lists the models)",
             vendor.name, vendor.vendor

@@ -99,6 +99,8 @@ impl Choices {
     }
 
     /// Notes a key that was typed too early to be an answer.
+    // The user is still typing something else, so the question waits once more before it takes
+    // keys.
     pub(crate) fn type_ahead(&mut self, now: Duration) {
         self.arm(now);
     }

@@ -180,6 +180,7 @@ impl Composer {
         self.history.add(&draft.text);
         // A new buffer: undo must not bring back a prompt that was sent.
         self.buffer = Buffer::default();
+        // Numbers of images begin again in each prompt.
         self.attachments = Attachments::default();
         self.goal = None;
         draft

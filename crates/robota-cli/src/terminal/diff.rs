@@ -57,6 +57,8 @@ pub(crate) fn rows(lines: &[DiffLine], path: Option<&str>, width: usize) -> Diff
             if !rows.lines.is_empty() {
                 rows.lines.push(Line::new(format!("{:>digits$} ⋮", ""), Role::Dim));
             }
+            // The lines between two hunks are not known: a comment that is open above may have
+            // ended there.
             colours = Colours::new(language);
             continue;
         }

@@ -104,7 +104,7 @@ pub(crate) enum Decided {
     Deny,
 }
 
-/// Work of a page, done beside the session.
+/// Work of a page, which runs in a task of its own.
 pub(crate) type Work =
     Box<dyn FnOnce(WorkContext) -> BoxFuture<'static, Box<dyn Any + Send>> + Send>;
 

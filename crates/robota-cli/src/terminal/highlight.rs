@@ -101,6 +101,7 @@ impl Highlighter {
         let grammars = grammars();
         // The grammars of this set expect the line break: comments to the end of a line end at it.
         let with_break = format!("{text}\n");
+        // A grammar that fails on a line costs this line its colours, not the user the text.
         let Ok(operations) = self.state.parse_line(&with_break, &grammars.set) else {
             return Line::new(text, Role::Text);
         };

@@ -62,6 +62,7 @@ impl KeyMap {
     pub(crate) fn edit(&self, key: &KeyEvent, composer: &mut Composer) -> bool {
         match self.edits.get(&Chord::of(key)) {
             Some(Some(action)) => composer.apply(*action),
+            // The user has unbound the key, which must not edit then.
             Some(None) => false,
             None => composer.key(key),
         }

@@ -35,6 +35,7 @@ impl TerminalKind {
     pub(crate) fn detect<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Self {
         let program = match (get("TERM_PROGRAM"), get("TERM")) {
             (Some(program), _) if program != "tmux" => program,
+            // Inside tmux TERM_PROGRAM names tmux, not the terminal that shows the notification.
             (_, Some(term)) => term,
             (program, None) => program.unwrap_or_default(),
         };
@@ -113,6 +114,7 @@ fn bytes(channel: Channel, text: &str, tmux: bool) -> Vec<u8> {
     let sequence = match channel {
         Channel::Bell => return vec![7],
         Channel::Osc9 | Channel::Osc9AndBell => format!("\x1b]9;{text}\x07"),
+        // The same id for all, so that kitty replaces an older notification.
         Channel::Osc99 => format!("\x1b]99;i=robota:d=1;{text}\x1b\\"),
         Channel::Osc777 => format!("\x1b]777;notify;Robota;{text}\x07"),
     };
@@ -126,6 +128,7 @@ fn bytes(channel: Channel, text: &str, tmux: bool) -> Vec<u8> {
 /// Returns a sequence for the terminal behind tmux, if there is one.
 pub(crate) fn passed(sequence: &str, tmux: bool) -> String {
     match tmux {
+        // tmux passes on what is wrapped so, with each escape doubled.
         true => format!("\x1bPtmux;{}\x1b\\", sequence.replace('\x1b', "\x1b\x1b")),
         false => sequence.to_owned(),
     }

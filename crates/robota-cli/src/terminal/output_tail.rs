@@ -50,6 +50,8 @@ impl OutputTail {
     /// Adds to the line that is not finished. Of a very long one, the end is kept.
     fn push_open(&mut self, piece: &str) {
         self.open.push_str(piece);
+        // Twice the limit, so that a progress bar without line breaks is not moved in memory for
+        // each piece.
         if self.open.len() > 2 * LONGEST {
             let from = self.open.len() - LONGEST;
             let from = (from..self.open.len()).find(|at| self.open.is_char_boundary(*at));

@@ -96,6 +96,7 @@ impl Plain {
     pub(crate) fn line(&mut self, line: Option<&str>, now: Duration) -> Vec<Effect> {
         self.state.now = now;
         self.state.idle_at = None;
+        // Ctrl+D ends the input, and with it the program.
         let Some(line) = line else { return self.enter("/exit") };
         let text = line.trim();
         if let Some(trust) = &self.state.trust

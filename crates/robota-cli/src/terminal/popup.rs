@@ -111,6 +111,7 @@ impl Popup {
         }
         self.dismissed = None;
         let trigger = trigger::find(before);
+        // Moving the cursor or typing elsewhere must not reset the selection.
         if trigger == self.trigger {
             return;
         }

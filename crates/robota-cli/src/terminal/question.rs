@@ -76,6 +76,7 @@ pub(crate) struct Answer {
 /// Returns the answers to a question, in the order in which arrow keys select them.
 pub(crate) fn answers(asked: &Asked) -> Vec<Answer> {
     let answer = |key, text, action| Answer { key, text, action };
+    // An agent may work in the background: Esc then denies its call and stops no turn.
     let stop = answer("Esc", if asked.agent.is_some() { "no" } else { "stop" }, Action::Cancel);
     if let Preview::Plan(_) = asked.preview {
         return vec![
@@ -135,6 +136,7 @@ impl Questions {
     /// Removes the questions of a turn that ended. Those of agents in the background stay.
     pub(crate) fn end_turn(&mut self, now: Duration) {
         let shown = self.shown().map(|asked| asked.call.clone());
+        // Agents in the background still wait when the turn has ended.
         self.waiting.retain(|asked| asked.agent.is_some());
         self.answered = 0;
         if self.shown().map(|asked| &asked.call) != shown.as_ref() {

@@ -125,6 +125,7 @@ pub(crate) async fn run(mut args: PrintArgs) -> anyhow::Result<Exit> {
     let mailbox = Mailbox::new()?;
     let (effects, received) = mpsc::unbounded_channel();
     if !words.is_empty() {
+        // Entered like what the user types before the session is open.
         state.early.push(Draft { text: words, ..Draft::default() });
     }
     let (ended, end) = tokio::sync::watch::channel(None);
@@ -141,6 +142,7 @@ pub(crate) async fn run(mut args: PrintArgs) -> anyhow::Result<Exit> {
     }
     let ui = ui::Ui::new(state, screen, mailbox.clone(), effects, started, folder);
     guard::install_panic_hook();
+    // Also if the runtime ends by an error or a panic: a shell in raw mode cannot be used.
     let _restore = guard::RestoreAtEnd;
     std::thread::Builder::new().name("terminal".to_owned()).spawn(move || {
         let result = ui.run().map_err(|error| error.to_string());

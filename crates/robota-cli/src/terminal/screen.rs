@@ -74,6 +74,7 @@ pub(crate) struct Screen {
 /// How late a terminal may report its size: tmux waits a quarter of a second after each report.
 const LATE: Duration = Duration::from_millis(300);
 
+// Synchronised update on, cursor hidden, automatic line breaks off.
 const BEGIN: &[u8] = b"\x1b[?2026h\x1b[?25l\x1b[?7l";
 const END: &[u8] = b"\x1b[?2026l";
 const WRAP: &[u8] = b"\x1b[?7h";
@@ -186,6 +187,7 @@ impl Screen {
             row += 1;
         }
         let first = finished.len();
+        // At least one row, which has the cursor.
         let rows = first + live.len().max(1);
         if former > row {
             // Rows of the former live region remain below the new one.
@@ -241,6 +243,7 @@ impl Screen {
         if self.full.is_some() {
             return Ok(());
         }
+        // 1049 also saves the cursor, which `leave_full` restores: `at` stays valid.
         self.full = Some(Frame::default());
         out.write_all(b"\x1b[?1049h")?;
         out.flush()

@@ -250,6 +250,8 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
 
 /// Returns whether a character changes the terminal or the direction of the text around it.
 pub(crate) fn is_control(letter: char) -> bool {
+    // The others are marks of direction, line separators and the byte order mark: they can make a
+    // command look different from what it does.
     letter.is_control()
         || matches!(letter,
             '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')

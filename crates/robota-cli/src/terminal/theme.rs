@@ -93,6 +93,7 @@ impl Theme {
             Colours::Light => (LIGHT.role(style.role), LIGHT.ground(style.ground)),
             Colours::Sixteen => sixteen(style, &mut attributes),
             Colours::None | Colours::Dumb => {
+                // NO_COLOR forbids colours, not attributes, which carry the meaning then.
                 without_colours(style, &mut attributes);
                 ("", "")
             }
@@ -188,6 +189,7 @@ struct Palette {
     selected: &'static str,
 }
 
+// Colours of the fixed 256-colour cube: the first 16 depend on the palette of the user.
 const DARK: Palette = Palette {
     dim: "38;5;245",
     accent: "38;5;75",

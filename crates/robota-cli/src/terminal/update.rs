@@ -41,6 +41,7 @@ pub(crate) fn update(state: &mut State, event: Event) -> Vec<Effect> {
 
 fn apply(state: &mut State, event: Event) -> Vec<Effect> {
     match event {
+        // Terminals with the keyboard protocol of kitty report releases too.
         Event::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
         Event::Key(key) => {
             state.notifier.typed(state.now);
@@ -107,6 +108,7 @@ fn apply(state: &mut State, event: Event) -> Vec<Effect> {
         }
         Event::Rejected { typed, why } => {
             note(state, NoteKind::Error, why);
+            // What the user has typed since then is not overwritten.
             if state.composer.is_empty() {
                 state.composer.set_text(&typed);
             }

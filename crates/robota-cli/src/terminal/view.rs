@@ -33,6 +33,7 @@ enum CursorPlace {
 
 /// Renders the state. Finished entries are rendered once; the next frame does not contain them.
 pub(crate) fn view(state: &mut State, size: Size) -> Frame {
+    // Taken out for the call, because the page reads the rest of the state.
     if let Some(mut page) = state.page.take() {
         let shown = page.view(size, &PageContext::of(state));
         state.page = Some(page);
@@ -131,6 +132,7 @@ fn bottom(state: &mut State, size: Size) -> Bottom {
     let rule = lines.len();
     lines.push(Line::new("─".repeat(width), Role::Dim));
     let above = lines.len();
+    // The composer takes at most half of the terminal: the question above it must stay visible.
     let most = (size.rows / 2).saturating_sub(2).max(1);
     let cursor = composer::lines(state, width, most, &mut lines);
     let room = size.rows.saturating_sub(lines.len() + 1 + state.script_lines.len());

@@ -223,3 +223,47 @@ fn sdk_08_a_host_that_closes_its_end_receives_the_turn_after_an_agent() {
     let [result] = &results[..] else { panic!("{rest:?}") };
     assert_eq!((&result["result"], code), (&json!("Read it."), Some(0)));
 }
+
+/// After a failure or an interrupt the user decides what comes next: the end of an agent starts no turn.
+/// Its report waits for the next prompt, also in a later process.
+#[test]
+fn sdk_08_the_prompt_after_a_failed_turn_has_the_reports_of_agents() {
+    for (interrupted, resumed) in [(false, false), (false, true), (true, false), (true, true)] {
+        let home = Home::new();
+        let pipe = pipe(&home);
+        let hook = json!([{"hooks": [{"type": "command", "command": "cat pipe"}]}]);
+        home.write("home/.robota/settings.json", json!({"hooks": {"SubagentStart": hook}}));
+        let end = match interrupted {
+            true => {
+                "tools: [{tool: Bash, input: {command: until test -e never; do sleep 0.01; done}}]"
+            }
+            false => "error: {kind: validation, message: broken}",
+        };
+        let report = "- {expect: {last: Blue}, text: It is blue.}";
+        let script = format!("{AGENT}\n- {{{end}}}\n- Blue.\n{report}");
+        let mut host = with_states(&home, &script, &[]);
+        host.say("go");
+        if interrupted {
+            host.until("assistant");
+            host.until("assistant");
+            host.request(&json!({"subtype": "interrupt"}));
+        }
+        assert_eq!(host.until("result").last().unwrap()["is_error"], true);
+        write(&pipe);
+        let mut seen = Vec::new();
+        while !states(&seen).contains(&"idle") {
+            seen.push(host.line().unwrap());
+        }
+        assert!(kinds(&seen).contains(&"system/task_notification".to_owned()), "{seen:?}");
+        if resumed {
+            let (rest, code, _) = host.finish();
+            assert_eq!((kinds(&rest), code), (Vec::new(), Some(1)), "no turn follows");
+            host = with_states(&home, report, &["--continue"]);
+        }
+        host.say("next");
+        let turn = host.until("result");
+        assert_eq!(turn.last().unwrap()["result"], "It is blue.", "{turn:?}");
+        assert!(!kinds(&seen).contains(&"system/init".to_owned()), "no turn of its own: {seen:?}");
+        assert_eq!(host.finish().1, Some(0));
+    }
+}

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::headless::BYPASS;
 use crate::home::Home;
-use crate::host::Host;
+use crate::host::{Host, STREAM};
 use crate::mcp::known;
 
 fn fake(words: &str) -> Value {
@@ -161,6 +161,29 @@ fn sdk_08_the_host_calls_a_tool_as_the_model_does() {
     let resource = json!({"subtype": "mcp_read_resource", "serverName": "fake", "uri": "ui://one"});
     let read = host.request(&resource);
     assert!(read["response"]["contents"].is_array(), "{read}");
+    host.finish();
+}
+
+#[test]
+fn sdk_08_a_question_between_turns_leaves_the_run_idle() {
+    let home = Home::new();
+    home.write("project/script.yaml", "- Hi.");
+    let more = ["--provider", "scripted:script.yaml", "--permission-prompt-tool", "stdio"];
+    let mut command = home.command(&[&STREAM[..], &more].concat());
+    let mut host = Host::spawn(command.env("CLAUDE_CODE_SDK_READS_SESSION_STATE", "1"));
+    set(&mut host, &json!({"fake": fake("plain")}));
+    turn(&mut host, "hi");
+    until_connected(&mut host, "fake");
+    let call =
+        json!({"subtype": "mcp_call", "tool": "mcp__fake__echo", "arguments": {"text": "x"}});
+    host.send(&json!({"type": "control_request", "request_id": "c", "request": call}));
+    let mut lines = host.until("control_request");
+    host.answer(&lines.last().unwrap().clone(), &json!({"behavior": "allow"}));
+    while lines.last().unwrap()["state"] != "idle" {
+        lines.push(host.line().unwrap());
+    }
+    let states: Vec<_> = lines.iter().filter_map(|line| line["state"].as_str()).collect();
+    assert_eq!(states, ["requires_action", "idle"]);
     host.finish();
 }
 

@@ -3,13 +3,16 @@
 use std::fmt::Write as _;
 use std::process::Output;
 
+use robota_testkit::mock::{Failure, FailureFormat, MockServer, Reply};
 use serde_json::json;
 
-use crate::home::{Home, stderr, stdout};
+use crate::home::{Home, files_with, stderr, stdout};
 
 /// Commands, their exit codes and what they print to standard error, as one text.
 struct Transcript {
     home: Home,
+    /// The address of the model service, if there is one.
+    service: Option<String>,
     text: String,
 }
 
@@ -17,11 +20,15 @@ impl Transcript {
     fn new() -> Self {
         let home = Home::new();
         home.write("project/script.yaml", "- Hello.");
-        Self { home, text: String::new() }
+        Self { home, service: None, text: String::new() }
     }
 
     fn run(&self, args: &[&str]) -> Output {
-        self.home.command(args).output().unwrap()
+        let mut command = self.home.command(args);
+        if let Some(service) = &self.service {
+            command.env("ANTHROPIC_BASE_URL", service).env("ANTHROPIC_API_KEY", "sk-test");
+        }
+        command.output().unwrap()
     }
 
     /// Runs a command that has to succeed.
@@ -35,6 +42,8 @@ impl Transcript {
         let output = self.run(args);
         let arguments: Vec<_> = args.iter().map(|arg| quote(arg)).collect();
         let errors = stderr(&output).replace(&self.home.path("").display().to_string(), "/TEMP/");
+        let service = self.service.as_deref().unwrap_or("no service");
+        let errors = errors.replace(service, "http://SERVICE");
         let code = output.status.code().unwrap();
         write!(self.text, "# {title}\n$ robota {}\n", arguments.join(" ")).unwrap();
         write!(self.text, "{errors}[exit code {code}]\n\n").unwrap();
@@ -45,6 +54,10 @@ impl Transcript {
         // The list of vendors grows.
         settings.add_filter("vendors: [^;]*;", "vendors: …;");
         settings.add_filter(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UUID");
+        settings.add_filter(
+            r"line \d+ is damaged: .* is [0-9a-f]{8}, its bytes say [0-9a-f]{8}",
+            "line N is damaged: … its checksum is ONE, its bytes say ANOTHER",
+        );
         settings.add_filter(r"pid \d+ on \S+ since [-\d]+ [:\d]+Z", "pid PID on HOST since TIME");
         settings.bind(|| insta::assert_snapshot!(name, self.text));
     }
@@ -130,6 +143,12 @@ fn cli_03_errors_of_sessions() {
     errors.record("unknown import format", &["sessions", "import", "unknown.json"]);
     let export = ["sessions", "export", "agent:dev/session:one", "-o", "unknown.json"];
     errors.record("existing output file", &export);
+    for journal in files_with("agent:dev/session:two", &errors.home.path("project/.robota")) {
+        if let Ok(text) = std::fs::read_to_string(&journal) {
+            std::fs::write(&journal, text.replace("Hello.", "Hullo.")).unwrap();
+        }
+    }
+    errors.record("damaged session", &with_script(&["-r", "agent:dev/session:two"]));
     errors.snapshot("session_errors");
 }
 
@@ -141,8 +160,62 @@ fn cli_03_usage_errors() {
     errors.record("unknown permission mode", &with_script(&["--permission-mode", "yolo"]));
     errors.record("unknown option", &["--frobnicate"]);
     errors.record("missing arguments", &["permissions", "check"]);
+    errors.record("a prompt without -p", &["hello"]);
+    errors.record("an option before a command", &["--model", "m", "doctor"]);
+    errors.record("invalid schema", &with_script(&["--json-schema", "answer.json"]));
+    errors.record("missing servers", &with_script(&["--mcp-config", "missing.json"]));
     errors.record("invalid JSON", &["permissions", "check", "--tool", "Bash", "--input", "{"]);
     errors.snapshot("usage_errors");
+}
+
+/// The service of the model refuses, or cannot be reached.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cli_03_errors_of_the_model_service() {
+    let mut errors = Transcript::new();
+    let ask = ["-p", "hi", "--model", "mock-model", "--retry-budget", "0"];
+    let later = Failure::status(429, "Too many requests.").retry_after("3600");
+    for (title, failure) in [
+        ("rejected field", Failure::status(400, "temperature: not supported")),
+        ("rejected key", Failure::status(401, "invalid x-api-key")),
+        ("no credit", Failure::status(402, "Your credit balance is too low.")),
+        ("forbidden model", Failure::status(403, "Your key may not use this model.")),
+        ("unknown model", Failure::status(404, "model: mock-model")),
+        ("too many requests", later),
+        ("overload", Failure::status(529, "Overloaded")),
+        ("web page", Failure::status(404, "Not found").format(FailureFormat::Html)),
+    ] {
+        let mock = MockServer::start(Reply::new().error(failure)).await.unwrap();
+        errors.service = Some(mock.origin());
+        errors.record(title, &ask);
+    }
+    errors.service = Some(MockServer::refusing_origin().await.unwrap());
+    errors.record("no server", &ask);
+    errors.snapshot("service_errors");
+}
+
+/// Runs that end without the answer that was asked for.
+#[test]
+fn cli_03_ends_without_an_answer() {
+    let mut errors = Transcript::new();
+    let read = json!({"tools": [{"tool": "Read", "input": {"file_path": "script.yaml"}}]});
+    let remove = json!({"tools": [{"tool": "Bash", "input": {"command": "rm script.yaml"}}]});
+    let wrong = json!({"tools": [{"tool": "StructuredOutput", "input": {}}]});
+    let cut = json!({"text": "Half an ans", "stop": "max_tokens"});
+    for (title, script, args) in [
+        ("limit of rounds", json!([read, "Done."]), &["--max-turns", "1"][..]),
+        ("denied call", json!([remove, "It is not possible."]), &[]),
+        ("refusal", json!([{"text": "I would rather not.", "stop": "refusal"}]), &[]),
+        ("limit of the output", json!({"loop": true, "answers": [cut]}), &[]),
+        (
+            "no structured answer",
+            json!({"loop": true, "answers": [wrong]}),
+            &["--json-schema", r#"{"type":"object","required":["n"]}"#],
+        ),
+    ] {
+        errors.home.write("project/script.yaml", script);
+        errors.record(title, &with_script(args));
+    }
+    errors.snapshot("ends_without_an_answer");
 }
 
 /// One process writes a session at a time.

@@ -6,6 +6,12 @@ use std::process::{Command, Output, Stdio};
 
 use crate::schema::check_output;
 
+/// Returns the program: the one that cargo built, unless a benchmark names another.
+pub(crate) fn program() -> String {
+    let built = env!("CARGO_BIN_EXE_robota").to_owned();
+    std::env::var("ROBOTA_BENCH_PROGRAM").unwrap_or(built)
+}
+
 /// A temporary folder with the folders `home` and `project`.
 pub(crate) struct Home(tempfile::TempDir);
 
@@ -41,7 +47,7 @@ impl Home {
     /// Returns a command that runs the program in the project. Of the test's environment it has only
     /// `PATH`.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_robota"));
+        let mut command = Command::new(program());
         command
             .current_dir(self.path("project"))
             .env_clear()

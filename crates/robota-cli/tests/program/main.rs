@@ -6,18 +6,25 @@
 #[cfg(unix)]
 mod acp;
 #[cfg(target_os = "linux")]
+mod added_folders;
+#[cfg(unix)]
 mod agent_kills;
 #[cfg(target_os = "linux")]
 mod agent_process;
 #[cfg(unix)]
 mod agent_sdks;
+#[cfg(unix)]
+mod agent_sharing;
 mod agents;
 #[cfg(unix)]
 mod approvals;
 #[cfg(unix)]
 mod attachments;
+mod available_models;
 #[cfg(unix)]
 mod background_tasks;
+#[cfg(unix)]
+mod command_requests;
 #[cfg(unix)]
 mod control;
 #[cfg(unix)]
@@ -31,11 +38,17 @@ mod foreign;
 mod headless;
 mod home;
 #[cfg(unix)]
+mod hook_batches;
+#[cfg(unix)]
 mod hook_changes;
 #[cfg(unix)]
 mod hook_events;
 #[cfg(unix)]
 mod hook_lines;
+#[cfg(unix)]
+mod hook_mcp_tools;
+#[cfg(unix)]
+mod hook_models;
 mod host;
 #[cfg(unix)]
 mod host_cases;
@@ -43,12 +56,16 @@ mod host_cases;
 mod installed;
 #[cfg(target_os = "linux")]
 mod killed;
+#[cfg(unix)]
+mod line_fields;
 mod mcp;
 mod mcp_instructions;
 mod mcp_reference_servers;
 #[cfg(unix)]
 mod mcp_server;
 mod permissions;
+#[cfg(target_os = "linux")]
+mod pictures;
 #[cfg(unix)]
 mod plugins;
 mod print;

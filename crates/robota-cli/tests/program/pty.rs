@@ -13,11 +13,11 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+use rustix::termios::{LocalModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 use tokio::process::Child;
 use tokio::sync::watch;
 
-use crate::home::Home;
+use crate::home::{Home, program};
 
 pub(crate) const KEY: &str = "sk-test-0123456789abcdef";
 
@@ -30,13 +30,15 @@ pub(crate) struct Start {
     folder: PathBuf,
     variables: Vec<(String, String)>,
     size: (u16, u16),
+    /// Whether the terminal shows typed keys until the program reads them one by one.
+    pub(crate) echo: bool,
 }
 
 impl Start {
     /// Starts the program itself.
     pub(crate) fn robota(home: &Home, args: &[&str]) -> Self {
-        let words = std::iter::once(env!("CARGO_BIN_EXE_robota")).chain(args.iter().copied());
-        Self::program(home, &words.collect::<Vec<_>>())
+        let robota = program();
+        Self::program(home, &[&[robota.as_str()][..], args].concat())
     }
 
     /// Starts another program, such as a shell.
@@ -46,6 +48,7 @@ impl Start {
             folder: home.path("project"),
             variables: Vec::new(),
             size: (80, 24),
+            echo: true,
         };
         let path = std::env::var("PATH").unwrap();
         let home = home.path("home").display().to_string();
@@ -82,6 +85,11 @@ impl Start {
         let (columns, rows) = self.size;
         let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&slave, size).unwrap();
+        if !self.echo {
+            let mut modes = tcgetattr(&slave).unwrap();
+            modes.local_modes.remove(LocalModes::ECHO);
+            tcsetattr(&slave, OptionalActions::Now, &modes).unwrap();
+        }
         // `setsid -c` makes the terminal the controlling one.
         let mut command = Command::new("setsid");
         command.arg("-c").args(&self.words).current_dir(&self.folder);
@@ -101,13 +109,13 @@ impl Start {
             let mut bytes = [0; 4096];
             let mut unshown = Vec::new();
             while wait(&output, &stopped)
-                && let Ok(count @ 1..) = output.read(&mut bytes)
+                && let Ok(read @ 1..) = output.read(&mut bytes)
             {
-                unshown.extend_from_slice(&bytes[..count]);
+                unshown.extend_from_slice(&bytes[..read]);
                 let complete = complete_frames(&unshown);
                 shown.lock().unwrap().process(&unshown[..complete]);
                 unshown.drain(..complete);
-                send.send_modify(|count| *count += 1);
+                send.send_modify(|printed| *printed += read as u64);
             }
         });
         let open = Some(Open { keys, slave, stop, reader });
@@ -153,8 +161,9 @@ struct Open {
 pub(crate) struct Terminal {
     open: Option<Open>,
     child: Child,
-    parser: Arc<Mutex<vt100::Parser>>,
-    changed: watch::Receiver<u64>,
+    pub(crate) parser: Arc<Mutex<vt100::Parser>>,
+    /// How many bytes the program has printed.
+    pub(crate) changed: watch::Receiver<u64>,
 }
 
 /// Returns what a screen shows, without blanks at the ends of rows.
@@ -201,6 +210,11 @@ impl Terminal {
 
     pub(crate) async fn until_text(&mut self, text: &str) {
         self.until(|_, shown| shown.contains(text)).await;
+    }
+
+    /// Returns the id of the process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id().unwrap()
     }
 
     /// Waits until a page shows a text.
@@ -259,7 +273,7 @@ impl Terminal {
 
     /// Sends a signal to the program.
     pub(crate) fn signal(&self, signal: Signal) {
-        let pid = Pid::from_raw(i32::try_from(self.child.id().unwrap()).unwrap()).unwrap();
+        let pid = Pid::from_raw(i32::try_from(self.pid()).unwrap()).unwrap();
         kill_process(pid, signal).unwrap();
     }
 

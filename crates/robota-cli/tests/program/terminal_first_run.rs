@@ -48,6 +48,24 @@ async fn answer(terminal: &mut Terminal, key: &str) {
 }
 
 #[tokio::test]
+async fn cli_02_only_what_the_question_showed_is_trusted() {
+    let home = untrusted();
+    let mock = MockServer::start(Scenario::reply("Hello.")).await.unwrap();
+    let mut terminal = Terminal::start(&home, &[], &mock.origin(), (80, 24));
+    terminal.until_text("touch hook-ran").await;
+    // The file changes while the user reads the question.
+    let hook = r#"{"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command",
+        "command": "touch other-hook-ran"}]}]}}"#;
+    home.write("project/.claude/settings.json", hook);
+    answer(&mut terminal, "t").await;
+    terminal.until_text("ready").await;
+    terminal.type_keys("hi\r");
+    terminal.until_text("Hello.").await;
+    assert!(!home.path("project/hook-ran").exists());
+    assert!(!home.path("project/other-hook-ran").exists(), "the user has not seen this command");
+}
+
+#[tokio::test]
 async fn cli_02_without_trust_the_session_runs_without_these_settings() {
     let home = untrusted();
     let mock = MockServer::start(Scenario::reply("Hello.")).await.unwrap();

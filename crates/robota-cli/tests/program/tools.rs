@@ -329,7 +329,7 @@ async fn a_requested_sandbox_is_enforced_or_the_run_fails() {
 
 /// Returns a folder that this user can write to and that is not below `/tmp`, which every sandbox
 /// leaves writable. The target folder is used unless the clone itself is below `/tmp`.
-fn folder_outside_tmp() -> std::path::PathBuf {
+pub(crate) fn folder_outside_tmp() -> std::path::PathBuf {
     let tmp = std::fs::canonicalize("/tmp").unwrap_or_else(|_| "/tmp".into());
     let candidates = [env!("CARGO_TARGET_TMPDIR"), "/var/tmp", "/dev/shm"];
     let mut folders = candidates.iter().filter_map(|dir| std::fs::canonicalize(dir).ok());
@@ -350,7 +350,7 @@ async fn sandbox_settings_are_enforced_or_reported() {
         "filesystem": {
             "denyWrite": ["src"], "denyRead": [".secrets"], "allowRead": [".secrets/id.pub"],
         },
-        "credentials": {"envVars": ["DEPLOY_NAME"]},
+        "credentials": {"envVars": [{"name": "DEPLOY_NAME", "mode": "deny"}]},
         "network": {"allowLocalBinding": true},
     }});
     std::fs::write(home.path("home/.robota/settings.json"), settings.to_string()).unwrap();

@@ -236,15 +236,6 @@ fn name(fields: &mut Fields<'_>) -> Option<String> {
 /// all tools.
 fn tools(fields: &mut Fields<'_>) -> Option<Vec<String>> {
     let given = fields.has("tools").then(|| fields.words("tools"))?;
-    let listed = given.iter().filter_map(|entry| Some((entry, entry.split_once('(')?.0.trim())));
-    // `Agent(a, b)` names the agents that a conversation starts which runs as this one.
-    for (entry, tool) in listed.filter(|(_, tool)| !matches!(*tool, "Agent" | "Task")) {
-        let message = format!(
-            "`{entry}` gives the agent all of {tool}, not only such calls; permission rules and \
-             `disallowedTools` restrict calls"
-        );
-        fields.warn_of("tools", &message);
-    }
     (!given.iter().any(|tool| tool == "*")).then_some(given)
 }
 

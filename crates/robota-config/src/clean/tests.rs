@@ -18,6 +18,11 @@ fn terminal_escapes_and_hidden_characters_are_removed() {
         ("tags\u{e0041}\u{e0042}", "tags"),
         ("vs\u{e0100}", "vs"),
         ("👩\u{200d}💻 می\u{200c}خواهم", "👩\u{200d}💻 می\u{200c}خواهم"),
+        ("❤\u{fe0f}\u{200d}🔥 1\u{fe0f}\u{20e3}", "❤\u{fe0f}\u{200d}🔥 1\u{fe0f}\u{20e3}"),
+        ("a\u{fe00}b\u{fe0f}c\u{200d}d", "abcd"),
+        ("☺\u{fe0f}\u{fe01}\u{fe02}\u{fe03}", "☺\u{fe0f}"),
+        ("☺\u{200d}\u{200c}\u{200d}\u{200c}", "☺\u{200d}"),
+        ("a\u{3164}b\u{ffa0}c\u{115f}d\u{34f}", "abcd"),
         ("\u{1b}", ""),
         ("\u{1b}[", ""),
     ] {

@@ -85,10 +85,14 @@ impl Loader {
         }
     }
 
-    /// Loads the user's files, and those from the root of the file system to the working folder.
+    /// Loads the files of the administrator, those of the user, and those from the root of the file system to the working folder.
     pub(super) fn start(&mut self) -> Vec<InstructionFile> {
         let mut out = Vec::new();
         let folders = self.reader.folders.clone();
+        for folder in &folders.managed {
+            let (layer, kind) = (Layer::Managed, InstructionKind::Claude);
+            self.add_found(folder.join("CLAUDE.md"), layer, kind, Boundary::User, &mut out);
+        }
         let users = [
             (Layer::UserRobota, "AGENTS.md", InstructionKind::Agents),
             (Layer::UserClaude, "CLAUDE.md", InstructionKind::Claude),
@@ -176,7 +180,8 @@ impl Loader {
             }
             let (globs, invalid) = Globs::new(&paths);
             for glob in invalid {
-                let glob = crate::clean::one_line(&glob);
+                // A header has room for one that fills the screen.
+                let glob: String = crate::clean::one_line(&glob).chars().take(100).collect();
                 fields.warn(Some("paths"), None, format!("the glob `{glob}` is not valid"));
             }
             self.problems.append(&mut fields.problems);
@@ -196,7 +201,7 @@ impl Loader {
 
     /// Reads a file; none if it does not exist, was loaded before, is excluded, or cannot be read.
     pub(super) fn read(&mut self, place: &Place) -> Option<TextFile> {
-        if self.is_excluded(&place.path) {
+        if self.is_excluded(place, &place.path) {
             return None;
         }
         // At most this much is read, whatever the size of the file.
@@ -206,7 +211,7 @@ impl Loader {
             Err(reason) => return self.refuse(place, &reason),
         };
         // By the real path: a link and its target are the same text.
-        if self.seen.contains(&real) || self.is_excluded(&real) {
+        if self.seen.contains(&real) || self.is_excluded(place, &real) {
             return None;
         }
         // Waiting rules count, too: they were read.
@@ -228,8 +233,10 @@ impl Loader {
         }
     }
 
-    fn is_excluded(&self, path: &Path) -> bool {
-        self.excludes.match_path(path.strip_prefix("/").unwrap_or(path))
+    /// Returns whether the user leaves out a file. Those of the administrator cannot be left out.
+    fn is_excluded(&self, place: &Place, path: &Path) -> bool {
+        place.layer != Layer::Managed
+            && self.excludes.match_path(path.strip_prefix("/").unwrap_or(path))
     }
 
     pub(super) fn refuse<T>(&mut self, place: &Place, reason: &str) -> Option<T> {

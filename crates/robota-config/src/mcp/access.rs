@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::files::read_bounded;
+use crate::managed::ManagedFiles;
 use crate::places::Places;
 use crate::settings::Settings;
 
@@ -125,7 +126,11 @@ impl McpAccess {
 
 fn managed(places: &Places) -> Result<Managed, String> {
     let mut all = Managed::default();
-    for file in places.managed_files() {
+    let files = ManagedFiles::settings(places);
+    if let Some((path, reason)) = files.unreadable.first() {
+        return Err(format!("{}: {reason}", path.display()));
+    }
+    for file in files.settings {
         let failed = |why: String| format!("{}: {why}", file.display());
         let content = read_bounded(&file).map_err(|error| failed(error.to_string()))?;
         let Some(content) = content else { continue };

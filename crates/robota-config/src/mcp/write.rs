@@ -18,7 +18,7 @@ pub enum McpWriteError {
     File {
         /// The file that stays as it is.
         file: PathBuf,
-        /// What happened, in the words of the system.
+        /// What happened, as the operating system or the parser reports it.
         problem: String,
     },
     /// There is no such file for the scope.
@@ -88,7 +88,7 @@ fn file(places: &Places, scope: McpScope) -> Result<PathBuf, McpWriteError> {
     let file = match scope {
         McpScope::Project => Some(places.cwd.join(".mcp.json")),
         McpScope::User | McpScope::Local => places.mcp_file(),
-        McpScope::Dynamic | McpScope::Settings | McpScope::Plugin => None,
+        McpScope::Managed | McpScope::Dynamic | McpScope::Settings | McpScope::Plugin => None,
     };
     file.ok_or(McpWriteError::Scope(scope))
 }
@@ -100,7 +100,8 @@ fn servers<'a>(content: &'a mut Value, places: &Places, scope: McpScope) -> &'a 
             let folder = places.cwd.display().to_string();
             below(below(content, "projects"), &folder)
         }
-        McpScope::Dynamic
+        McpScope::Managed
+        | McpScope::Dynamic
         | McpScope::Settings
         | McpScope::Project
         | McpScope::User

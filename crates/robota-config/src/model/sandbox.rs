@@ -31,10 +31,9 @@ pub struct SandboxSettings {
     /// Which files commands may read and write.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filesystem: Option<SandboxFilesystem>,
-    /// Secrets that are hidden from commands: `files` (paths) and `envVars` (names), each a list of
-    /// strings.
-    #[serde(skip_serializing_if = "Map::is_empty")]
-    pub credentials: Map<String, Value>,
+    /// Secrets that are hidden from commands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub credentials: Option<SandboxCredentials>,
     /// Which hosts commands may reach.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<SandboxNetwork>,
@@ -62,6 +61,57 @@ pub struct SandboxFilesystem {
     /// Keys that this version does not know. They have no effect.
     #[serde(flatten)]
     pub other: Map<String, Value>,
+}
+
+/// Secrets that are hidden from commands in the sandbox.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SandboxCredentials {
+    /// Files and folders that commands cannot read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<HiddenSecret>,
+    /// Variables of the environment that commands do not get.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub env_vars: Vec<HiddenSecret>,
+    /// Keys that this version does not know. They have no effect.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// The path of a file or the name of a variable. Claude Code writes it as an object with a mode.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "expected a text, or an object with `path` or `name`")]
+pub enum HiddenSecret {
+    /// The path or the name.
+    Name(String),
+    /// The path or the name in an object.
+    Entry {
+        /// The path or the name.
+        #[serde(alias = "path")]
+        name: String,
+        /// The other fields, such as `mode`. They have no effect: the secret is hidden with every mode.
+        #[serde(flatten)]
+        other: Map<String, Value>,
+    },
+}
+
+impl HiddenSecret {
+    /// Returns the path or the name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Name(name) | Self::Entry { name, .. } => name,
+        }
+    }
+
+    /// Returns whether the entry asks for something else than hiding the secret.
+    #[must_use]
+    pub fn is_masked(&self) -> bool {
+        match self {
+            Self::Name(_) => false,
+            Self::Entry { other, .. } => other.get("mode").is_some_and(|mode| mode != "deny"),
+        }
+    }
 }
 
 /// Which hosts commands may reach. Only `allowedDomains: ["*"]` without `deniedDomains` turns the

@@ -10,7 +10,7 @@ pub(super) enum Direct {
     Open(File),
     /// Nothing is at the path.
     Missing,
-    /// There are links in the path, or the system cannot tell. The path must be resolved.
+    /// There are links in the path, or the system cannot check this. The path must be resolved.
     Unknown,
 }
 

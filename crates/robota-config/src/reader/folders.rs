@@ -39,6 +39,8 @@ pub(crate) struct Folders {
     pub(crate) user_robota: Option<PathBuf>,
     /// `~/.claude`, or the folder that replaces it.
     pub(crate) user_claude: Option<PathBuf>,
+    /// The folders of the administrator, lowest first.
+    pub(crate) managed: Vec<PathBuf>,
     /// The owners of the home folder and of the working folder, and root.
     owners: [u32; 3],
     /// The identities of the user's folders.
@@ -97,6 +99,7 @@ impl Folders {
             users: users.map(|folder| folder.and_then(identity)),
             user_robota,
             user_claude,
+            managed: places.managed.clone(),
             places: places.clone(),
             cwd,
             root,
@@ -135,6 +138,11 @@ impl Folders {
             | Layer::Managed => None,
         };
         base.filter(|_| self.places.reads(layer)).map(|base| base.join(name))
+    }
+
+    /// Returns the folders with that name in the `.claude` of the administrator, highest precedence first.
+    pub(crate) fn managed(&self, name: &str) -> impl Iterator<Item = PathBuf> {
+        self.managed.iter().rev().map(move |folder| folder.join(".claude").join(name))
     }
 
     /// Returns whether a folder such as `PROJECT/.claude` is the user's own.

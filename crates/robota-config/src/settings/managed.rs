@@ -13,6 +13,8 @@ use crate::validate::Entry;
 pub(super) struct Limits {
     rules_only: bool,
     hooks_only: bool,
+    /// A list of models replaces those of others.
+    lists_models: bool,
     /// The user turns hooks off, but those of the administrator run.
     user_disables_hooks: bool,
 }
@@ -33,10 +35,12 @@ impl Limits {
             DISABLE,
         );
         let managed = sources.iter().filter(|source| source.layer == Layer::Managed);
-        let has_hooks = managed.flat_map(|source| &source.checked.entries).any(is_hook);
+        let mut entries = managed.flat_map(|source| &source.checked.entries);
+        let has_hooks = entries.clone().any(is_hook);
         Self {
             rules_only: by_managed("allowManagedPermissionRulesOnly"),
             hooks_only: by_managed("allowManagedHooksOnly"),
+            lists_models: entries.any(is_list_of_models),
             user_disables_hooks: has_hooks && of_user && !by_managed(DISABLE),
         }
     }
@@ -54,7 +58,8 @@ impl Limits {
     /// Returns why the administrator does not allow an entry, if so. Restrictions always apply.
     pub(super) fn admit(self, entry: &Entry) -> Result<(), IgnoreReason> {
         let refused = (self.rules_only && entry.path == RuleList::Allow.key())
-            || (self.hooks_only() && is_hook(entry));
+            || (self.hooks_only() && is_hook(entry))
+            || (self.lists_models && is_list_of_models(entry));
         match entry.origin.layer {
             Layer::Managed => Ok(()),
             _ if refused => Err(IgnoreReason::NotManaged),
@@ -64,6 +69,10 @@ impl Limits {
 }
 
 const DISABLE: &str = "disableAllHooks";
+
+fn is_list_of_models(entry: &Entry) -> bool {
+    entry.path.names() == [super::MODELS]
+}
 
 fn is_hook(entry: &Entry) -> bool {
     entry.path.names().first().is_some_and(|name| name == "hooks")

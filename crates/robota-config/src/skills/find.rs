@@ -40,6 +40,15 @@ impl Candidate {
             SkillKind::Command => self.source.folder.join(&self.path),
         }
     }
+
+    /// Returns whether this is a skill of the administrator that exists, readable or not.
+    pub(super) fn is_of_administrator(&self) -> bool {
+        let exists = |file: PathBuf| match file.symlink_metadata() {
+            Ok(_) => true,
+            Err(error) => !crate::files::is_absent(&error),
+        };
+        self.source.layer == Layer::Managed && exists(self.file())
+    }
 }
 
 /// The kinds of folders in a project, highest priority first.
@@ -50,14 +59,18 @@ const PROJECT: &[(&str, Layer, SkillKind)] = &[
     (".agents/skills", Layer::ProjectRobota, SkillKind::Skill),
 ];
 
-/// Returns the folders, highest priority first. The user's folders are placed by kind:
+/// Returns the folders, highest priority first: those of the administrator, then the user's, placed by kind:
 /// `~/.claude` before the project, `~/.robota/skills` before `.agents/skills`.
 pub(super) fn sources(folders: &Folders) -> Vec<Source> {
     let user = |layer, name: &str, kind| {
         let folder = folders.user(layer, name)?;
         Some(Source { folder, layer, kind, boundary: Boundary::User, variables: Vec::new() })
     };
-    let mut sources = Vec::new();
+    let managed = |folder| {
+        let (layer, kind) = (Layer::Managed, SkillKind::Skill);
+        Source { folder, layer, kind, boundary: Boundary::User, variables: Vec::new() }
+    };
+    let mut sources: Vec<_> = folders.managed("skills").map(managed).collect();
     sources.extend(user(Layer::UserClaude, "skills", SkillKind::Skill));
     for (name, layer, kind) in PROJECT {
         match *name {

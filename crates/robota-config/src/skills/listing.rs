@@ -27,7 +27,7 @@ impl Default for ListingCaps {
 const FEWEST_FILES: usize = 16;
 
 impl ListingCaps {
-    /// Returns the limits of a list beside that many agent definitions, which were read for the same
+    /// Returns the limits of a list if that many agent definitions were read for the same
     /// prompt: the start of a session opens few files, however many skills and agents there are.
     #[must_use]
     pub fn beside(agents: u64) -> Self {

@@ -39,7 +39,7 @@ pub fn import_requests(
             import_filter: filter.cloned(),
             ..InstructionOptions::default()
         };
-        // Read anew in each round: an approved file may import further ones.
+        // Read again in each round: an approved file may import further ones.
         let pending = Instructions::load(reader, options).pending;
         if pending.is_empty() {
             break;

@@ -78,8 +78,18 @@ pub(crate) fn rounds(count: usize) -> Vec<Envelope> {
         push(ModelResponded { round, stop: StopReason::ToolUse, usage, tool_calls: 1 }.into());
         push(AssistantMessage { round, message: message.into() }.into());
         push(ToolStarted { call: call.clone(), class: Class::Inspect, input: None }.into());
-        push(ToolFinished { call, class: Some(Class::Inspect), outcome, duration_ms: 1 }.into());
-        push(ToolResultAdded { round, message: MessageId::mint(&ids), result }.into());
+        push(
+            ToolFinished {
+                call,
+                class: Some(Class::Inspect),
+                outcome: outcome.into(),
+                duration_ms: 1,
+            }
+            .into(),
+        );
+        push(
+            ToolResultAdded { round, message: MessageId::mint(&ids), result: result.into() }.into(),
+        );
         push(ToolBatchFinished { round, added: 1, skipped: 0, failed: 0 }.into());
     }
     journal

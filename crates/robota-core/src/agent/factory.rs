@@ -77,7 +77,7 @@ pub struct AgentFactory {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TemplateError {
-    /// No template has this id.
+    /// No template was registered with this id.
     #[error("there is no agent template `{id}`; there are: {known}")]
     Unknown {
         /// The id that was asked for.

@@ -73,7 +73,7 @@ pub enum ModuleError {
     /// A module with this name is already registered.
     #[error("there already is a module `{0}`")]
     Taken(String),
-    /// No module has this name.
+    /// No module was registered with this name.
     #[error("there is no module `{0}`")]
     Unknown(String),
     /// A module requires one that is not registered.
@@ -87,7 +87,7 @@ pub enum ModuleError {
     /// Another module requires the one to remove.
     #[error("module `{module}` cannot be removed: `{by}` requires it")]
     Required {
-        /// The module to remove.
+        /// The name of the module to remove.
         module: String,
         /// The module that requires it.
         by: String,

@@ -23,7 +23,7 @@ pub struct AgentSettings {
     pub clock: Arc<dyn Clock>,
     /// Creates the ids of sessions, turns, messages and calls; random by default.
     pub ids: Arc<dyn Ids>,
-    /// The configuration of the turns.
+    /// What all turns of the agent have in common: prompt, limits, options.
     pub config: SessionConfig,
 }
 
@@ -112,14 +112,14 @@ macro_rules! agent_setters {
             mut self,
             clock: impl $crate::into_arc::IntoArc<dyn $crate::clock::Clock>,
         ) -> Self {
-            self.$($settings).+.clock = clock.into_arc();
+            self.$($settings).+.clock = $crate::guard::guarded_clock(clock.into_arc());
             self
         }
 
         /// Sets the source of ids. Tests use it to get the same ids every time.
         #[must_use]
         pub fn ids(mut self, ids: impl $crate::into_arc::IntoArc<dyn $crate::ids::Ids>) -> Self {
-            self.$($settings).+.ids = ids.into_arc();
+            self.$($settings).+.ids = $crate::guard::guarded_ids(ids.into_arc());
             self
         }
     };

@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 use super::ModelInfo;
 use crate::usage::Usage;
 
-/// Dollars per million tokens.
+/// The prices of a model, in dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Prices {
     /// Prompt tokens that are neither read from a cache nor written to one.
     pub input: f64,
-    /// Generated tokens, thinking included.
+    /// Generated tokens, those of the reasoning included.
     pub output: f64,
     /// Prompt tokens read from a cache; absent if not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

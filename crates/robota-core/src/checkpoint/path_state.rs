@@ -32,7 +32,7 @@ pub enum PathState {
     },
     /// Something whose content was not saved, so it cannot be restored.
     Unsaved {
-        /// Why it was not saved.
+        /// Why the content was not saved.
         reason: NotSaved,
     },
 }
@@ -70,7 +70,7 @@ pub enum NotSaved {
     TooLarge,
     /// A limit of the comparison was reached: number of files, bytes or time.
     OverLimit,
-    /// It cannot be read.
+    /// The process may not read it, or reading failed.
     Unreadable,
     /// It is a pipe, a socket or a device.
     Special,
@@ -98,7 +98,7 @@ impl std::fmt::Display for NotSaved {
 pub struct NotCovered {
     /// The path: absolute, or of a folder with everything below it.
     pub path: String,
-    /// Why it is not covered.
+    /// Why changes of the path are not covered.
     pub reason: NotSaved,
 }
 
@@ -109,7 +109,7 @@ pub struct FileDelta {
     pub path: String,
     /// What was there before the change; a restore brings it back.
     pub before: PathState,
-    /// What is there afterwards.
+    /// What is there after the change.
     pub after: PathState,
 }
 

@@ -3,6 +3,7 @@ use crate::event::{
     ModelRequested, PermissionAsked, PermissionDecided, Purpose, SessionCreated, TextChunk,
     ToolCalled, ToolStarted, TurnStarted, UserMessage,
 };
+use crate::hook::BatchDecision;
 use crate::ids::CountingIds;
 use crate::message::{ToolInput, ToolUse};
 use crate::permission::{Class, Verdict};
@@ -126,7 +127,12 @@ fn started() -> ToolStarted {
 }
 
 fn finished(outcome: ToolOutcome) -> ToolFinished {
-    ToolFinished { call: "c1".into(), class: Some(Class::Execute), outcome, duration_ms: 1 }
+    ToolFinished {
+        call: "c1".into(),
+        class: Some(Class::Execute),
+        outcome: outcome.into(),
+        duration_ms: 1,
+    }
 }
 
 fn hook(point: HookPoint) -> HookStarted {
@@ -273,6 +279,46 @@ fn kode_05_f_an_outcome_that_no_hook_has_seen_yet_is_shown_to_it() {
 }
 
 #[test]
+fn kode_05_f_the_hook_of_a_batch_that_was_run_again_adds_its_text_and_runs_no_call() {
+    let replies = [
+        (None, "built", "cancelled"),
+        (Some(BatchDecision::Continue { context: Some("!".to_owned()) }), "built!", "continue"),
+        (Some(BatchDecision::Stop { reason: "no".to_owned() }), "built", "block"),
+    ];
+    for (decision, result, recorded) in replies {
+        let mut journal = Journal::new();
+        journal.call("c1").commit().add(allowed()).add(started());
+        journal.add(finished(ToolOutcome::ok("built")));
+        assert_eq!(awaiting_batch_hook(&journal.state()), None, "it has not started");
+        journal.add(HookStarted { point: HookPoint::PostToolBatch, call: None });
+        let calls = awaiting_batch_hook(&journal.state()).unwrap();
+        assert_eq!(calls[0].outcome.text(), "built");
+        let batch_hook = decision.map(|it| HookAnswer::PostToolBatch(it).into());
+        assert_eq!(journal.results(&Closing { batch_hook, ..crash() }), [result]);
+        assert_eq!(journal.sealed(), []);
+        let finished = journal.lines.iter().find_map(|line| match &line.event {
+            Event::HookFinished(data) => Some(data.decision.clone()),
+            _ => None,
+        });
+        assert_eq!(finished.as_deref(), Some(recorded));
+        assert_eq!(awaiting_batch_hook(&journal.state()), None, "the turn is closed");
+    }
+}
+
+#[test]
+fn kode_05_f_the_text_of_a_batch_hook_survives_a_torn_append() {
+    let mut journal = Journal::new();
+    journal.call("c1").commit().add(allowed()).add(started());
+    journal.add(finished(ToolOutcome::ok("built")));
+    journal.add(HookStarted { point: HookPoint::PostToolBatch, call: None });
+    let answer = BatchDecision::Continue { context: Some("!".to_owned()) };
+    let reply = HookAnswer::PostToolBatch(answer).into();
+    journal.add(crate::turn::batch_hook_finished(Some(&reply)));
+    assert_eq!(awaiting_batch_hook(&journal.state()), None);
+    assert_eq!(journal.results(&crash()), ["built!"]);
+}
+
+#[test]
 fn kode_05_finished_calls_keep_their_results_with_the_text_of_hooks() {
     let mut journal = Journal::new();
     journal.call("c1").call("c2").commit().add(allowed()).add(started());
@@ -354,7 +400,7 @@ fn kode_05_results_that_a_torn_write_parted_are_one_message() {
         let calls: Vec<_> = journal.state().turn.unwrap().calls.into_values().collect();
         for call in &calls[..kept] {
             let result = ToolOutcome::failed("exit", "failed").to_result(&call.tool_use);
-            journal.add(ToolResultAdded { round: 1, message: "m9".into(), result });
+            journal.add(ToolResultAdded { round: 1, message: "m9".into(), result: result.into() });
         }
         let state = journal.recover(&crash());
         assert_eq!(state.view.messages.last().unwrap().tool_results().count(), 2, "{kept}");

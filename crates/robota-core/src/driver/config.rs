@@ -30,7 +30,7 @@ pub struct Ports {
     pub gate: Arc<dyn Gate>,
     /// Answers questions about calls that need approval.
     pub approver: Arc<dyn Approver>,
-    /// The hooks at the four points of a turn, of settings and of code.
+    /// The hooks at the five points of a turn, of settings and of code.
     pub hooks: Arc<dyn Hooks>,
     /// Summarises the conversation. Without a compactor, a full context window ends the turn.
     pub compactor: Option<Arc<dyn Compactor>>,

@@ -1,7 +1,6 @@
 //! One model call: the connection, the stream, the idle timeout.
 
 use std::collections::VecDeque;
-use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -11,10 +10,11 @@ use tokio_util::sync::DropGuard;
 use tracing::{Instrument as _, Span};
 
 use super::task_events::TaskEventQueue;
-use super::{Ports, SessionConfig};
+use super::{Ports, SessionConfig, provider_name};
 use crate::call::CallContext;
 use crate::error::{Diagnose as _, ErrorKind};
 use crate::event::{ProviderPayload, Purpose};
+use crate::guard::guarded_async;
 use crate::message::Message;
 use crate::provider::{
     Delta, DeltaStream, ModelRequest, PayloadSink, ProviderError, ToolChoice, check_native_web,
@@ -71,11 +71,11 @@ impl ModelRun {
         let (round, attempt) = (call.round, call.attempt);
         let request = request(ports, config, state, call);
         let provider = ports.provider.clone();
-        let (session, name) = (context.session.as_ref(), provider.name());
-        let span = telemetry::model_call_span(parent, session, &request.model, name, attempt);
+        let (session, name) = (context.session.as_ref(), provider_name(&*provider));
+        let span = telemetry::model_call_span(parent, session, &request.model, &name, attempt);
         // Raw payloads can be larger than the conversation, so they are recorded only on request.
         if config.record_payloads {
-            let (name, redactor) = (provider.name().to_owned(), config.redactor.clone());
+            let redactor = config.redactor.clone();
             context.payloads = payload_sink(round, name, task_events.clone(), redactor);
         }
         let cancel = context.cancel.clone().drop_guard();
@@ -171,17 +171,16 @@ impl ModelRun {
         loop {
             match &mut self.stage {
                 Stage::Connecting(connecting) => {
-                    match AssertUnwindSafe(connecting).catch_unwind().await {
-                        Ok(Ok(stream)) => self.stage = Stage::Streaming(stream),
-                        Ok(Err(error)) => return Some(Err(error)),
-                        Err(_panic) => return Some(Err(panicked())),
+                    match guarded_async("the provider", connecting).await {
+                        Some(Ok(stream)) => self.stage = Stage::Streaming(stream),
+                        Some(Err(error)) => return Some(Err(error)),
+                        None => return Some(Err(panicked())),
                     }
                 }
                 Stage::Streaming(stream) => {
-                    return AssertUnwindSafe(stream.next().instrument(self.span.clone()))
-                        .catch_unwind()
-                        .await
-                        .unwrap_or_else(|_panic| Some(Err(panicked())));
+                    let next = stream.next().instrument(self.span.clone());
+                    let item = guarded_async("the provider", next).await;
+                    return item.unwrap_or_else(|| Some(Err(panicked())));
                 }
             }
         }

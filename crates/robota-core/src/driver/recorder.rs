@@ -6,7 +6,6 @@
 //! journal skips the events that it already has. A repeated append with other content would be
 //! refused as out of order.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use tracing::{Instrument as _, Span};
 use crate::clock::Clock;
 use crate::error::Diagnose as _;
 use crate::event::{Closed, Cursor, Durability, Envelope, Event};
+use crate::guard::{guarded, guarded_async};
 use crate::ids::TurnId;
 use crate::journal::{Journal, JournalError};
 use crate::state::State;
@@ -99,13 +99,14 @@ impl Recorder {
     /// it over, it was deleted, or its lease could not be renewed.
     #[must_use]
     pub fn lost(&self) -> CancellationToken {
-        self.journal.lost()
+        // Without a token the session still ends: each append fails when the session is lost.
+        guarded("the journal", || self.journal.lost()).unwrap_or_default()
     }
 
     /// Returns how the session was lost, once [`Recorder::lost`] is cancelled.
     #[must_use]
     pub fn lost_error(&self) -> Option<JournalError> {
-        self.journal.lost_error()
+        guarded("the journal", || self.journal.lost_error()).flatten()
     }
 
     /// Returns the fold of all events so far, including those not yet written.
@@ -210,7 +211,8 @@ impl Recorder {
             let durability = self.durability();
             let span = append_span(&Span::current(), self.unwritten.len(), durability);
             let append = self.journal.append(&self.unwritten, durability);
-            let appended = append.instrument(span.clone()).await;
+            let appended = guarded_async("the journal", append.instrument(span.clone())).await;
+            let appended = appended.unwrap_or_else(|| Err(panicked()));
             if let Err(error) = &appended {
                 record_error(&span, error.kind().code());
             }
@@ -246,7 +248,7 @@ impl Recorder {
 
     /// Lets other processes open the session; returns when they can.
     pub async fn release(self) {
-        self.journal.release().await;
+        guarded_async("the journal", self.journal.release()).await;
     }
 
     /// Records a snapshot, unless an answer or a compaction is unfinished; returns whether it did.
@@ -273,10 +275,7 @@ impl Recorder {
             for observer in &self.observers {
                 // The event is written, so a panicking observer must not fail the append or stop
                 // others.
-                let show = AssertUnwindSafe(|| observer(envelope));
-                if std::panic::catch_unwind(show).is_err() {
-                    tracing::error!(event = envelope.event.kind(), "an observer panicked");
-                }
+                guarded("an observer", || observer(envelope));
             }
         }
         self.last_observed =
@@ -301,4 +300,10 @@ impl Recorder {
         self.unwritten = forgotten;
         true
     }
+}
+
+/// Returns the error of an append that panicked. It is tried again: the envelopes stay the same, as
+/// after an append whose answer was lost.
+fn panicked() -> JournalError {
+    JournalError::io("append to", "the journal", "its code panicked")
 }

@@ -2,8 +2,8 @@
 
 use crate::approve::Answer;
 use crate::hook::{
-    AfterChange, HookAnswer, HookQuestion, HookReply, PostToolDecision, PreToolDecision,
-    PromptDecision, StopDecision,
+    AfterChange, BatchDecision, HookAnswer, HookQuestion, HookReply, PostToolDecision,
+    PreToolDecision, PromptDecision, StopDecision,
 };
 use crate::redact::Redactor;
 use crate::turn::Input;
@@ -32,12 +32,14 @@ pub fn redact_reply(redactor: &Redactor, reply: &mut HookReply) {
 
 fn redact_answer(redactor: &Redactor, answer: &mut HookAnswer) {
     match answer {
-        HookAnswer::UserPromptSubmit(PromptDecision::Continue { context }) => {
+        HookAnswer::UserPromptSubmit(PromptDecision::Continue { context })
+        | HookAnswer::PostToolBatch(BatchDecision::Continue { context }) => {
             clean_optional(redactor, context);
         }
         HookAnswer::UserPromptSubmit(PromptDecision::Block { reason })
         | HookAnswer::PreToolUse(PreToolDecision::Deny { reason })
         | HookAnswer::PostToolUse(PostToolDecision::Block { reason })
+        | HookAnswer::PostToolBatch(BatchDecision::Stop { reason })
         | HookAnswer::Stop(StopDecision::Continue { reason }) => redactor.clean(reason),
         HookAnswer::PreToolUse(PreToolDecision::Ask(question)) => {
             redact_question(redactor, question);

@@ -12,18 +12,19 @@ use tracing::{Instrument as _, Span};
 
 use super::checkpoints::JournalCheckpoints;
 use super::task_events::TaskEventQueue;
-use super::{Ports, SessionConfig};
+use super::{APPROVER_PANICKED, Ports, SessionConfig};
 use crate::approve::{Answer, Approver, Question};
-use crate::call::{AskedWatch, CallContext, RetryWatch};
+use crate::call::{CallContext, RetryWatch, UsageMeter};
 use crate::checkpoint::{Checkpoints, NoCheckpoints};
 use crate::compact::CompactionRequest;
 use crate::context::ContextEstimate;
 use crate::error::{ErrorData, ErrorKind};
 use crate::event::{CompactionTrigger, ModelRetry, ProcessStarted, check_value};
 use crate::gate::{Gate, Grant, Judgement, Source, judge_call};
+use crate::guard::guarded;
 use crate::hook::{
-    AfterChange, HookAnswer, HookInput, HookPoint, PostToolDecision, PreToolDecision,
-    PromptDecision, StopDecision,
+    AfterChange, BatchDecision, HookAnswer, HookInput, HookPoint, PostToolDecision,
+    PreToolDecision, PromptDecision, StopDecision,
 };
 use crate::ids::CallId;
 use crate::message::{ResultBlock, ToolInput, ToolUse};
@@ -33,6 +34,7 @@ use crate::state::State;
 use crate::telemetry;
 use crate::tool::{DidRun, Progress, Tool, ToolContext, ToolOutcome};
 use crate::turn::{ArgumentsAuthor, Effect, Input, JudgeResult, Target};
+use crate::usage::Usage;
 
 /// The tasks of one turn. Dropping it aborts all of them.
 pub(super) struct Tasks {
@@ -46,6 +48,8 @@ pub(super) struct Tasks {
     task_events: TaskEventQueue,
     /// The parent of every call's context.
     context: CallContext,
+    /// What the calls of the running compaction use.
+    compacting: UsageMeter,
 }
 
 impl Tasks {
@@ -57,6 +61,7 @@ impl Tasks {
             tools: HashMap::new(),
             task_events,
             context,
+            compacting: UsageMeter::default(),
         }
     }
 
@@ -120,13 +125,30 @@ impl Tasks {
     fn forget(&mut self, id: Id, input: Option<&Input>) {
         self.fallback.remove(&id);
         self.abortable.remove(&id);
-        if let Some(Input::ToolFinished { call, .. }) = input {
-            self.tools.remove(call);
+        match input {
+            Some(Input::ToolFinished { call, .. }) => {
+                self.tools.remove(call);
+            }
+            Some(Input::Compacted(result)) => {
+                let summary = result.as_ref().ok().and_then(|done| done.summary.usage);
+                self.report_compaction(summary.unwrap_or_default());
+            }
+            _ => {}
+        }
+    }
+
+    /// Reports the tokens of a compaction that ended, beyond those that its summary counts.
+    fn report_compaction(&self, counted: Usage) {
+        for asked in self.compacting.take_beyond(counted) {
+            self.task_events.push(asked.into());
         }
     }
 
     /// Cancels what was started for a target.
     pub(super) fn cancel(&mut self, target: &Target) {
+        if *target == Target::Compaction {
+            self.report_compaction(Usage::default());
+        }
         if let Target::Tool(call) = target
             && let Some(token) = self.tools.get(call)
         {
@@ -254,16 +276,18 @@ impl Tasks {
         let call = question.call.call.clone();
         let approver: Arc<dyn Approver> = ports.approver.clone();
         let gate = ports.gate.clone();
-        let note = Some("the approver panicked, so the call is denied".to_owned());
-        let fallback = Input::Answered { call: call.clone(), answer: Answer::Deny { note } };
+        let deny = |why: &str| Answer::Deny { note: Some(why.to_owned()) };
+        let fallback = Input::Answered { call: call.clone(), answer: deny(APPROVER_PANICKED) };
         self.spawn(Some(Target::Question(call.clone())), fallback, async move {
-            let answer = if gate.may_ask() {
-                storable_approval(approver.ask(question).await)
-            } else {
+            let answer = match guarded("the gate", || gate.may_ask()) {
+                Some(true) => storable_approval(approver.ask(question).await),
                 // The mode may have changed since the question was announced.
-                approver.withdraw(&call);
-                let reason = format!("{}; mode `dontAsk` does not ask", question.reason);
-                Answer::Unanswered { reason }
+                Some(false) => {
+                    approver.withdraw(&call);
+                    let reason = format!("{}; mode `dontAsk` does not ask", question.reason);
+                    Answer::Unanswered { reason }
+                }
+                None => deny("the gate panicked, so the call is denied"),
             };
             Input::Answered { call, answer }
         });
@@ -316,8 +340,8 @@ impl Tasks {
         context.retries = RetryWatch::new(move |retry| {
             task_events.push(ModelRetry::of(round, retry).into());
         });
-        let task_events = self.task_events.clone();
-        context.asked = AskedWatch::new(move |asked| task_events.push(asked.into()));
+        context.meter = UsageMeter::default();
+        self.compacting = context.meter.clone();
         self.spawn(Some(Target::Compaction), fallback, async move {
             match compactor {
                 Some(compactor) => {
@@ -523,6 +547,7 @@ fn refusal(point: HookPoint, why: &str) -> HookAnswer {
         }
         HookPoint::PreToolUse => HookAnswer::PreToolUse(PreToolDecision::Deny { reason }),
         HookPoint::PostToolUse => HookAnswer::PostToolUse(PostToolDecision::Block { reason }),
+        HookPoint::PostToolBatch => HookAnswer::PostToolBatch(BatchDecision::Stop { reason }),
         // A hook that failed must not keep the turn running.
         HookPoint::Stop => HookAnswer::Stop(StopDecision::Finish),
     }

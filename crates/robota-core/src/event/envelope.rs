@@ -63,7 +63,7 @@ pub enum DecodeError {
     /// The bytes differ from what was written.
     #[error("the line is damaged: its checksum is {found}, its bytes say {expected}")]
     Checksum {
-        /// The checksum in the line.
+        /// The checksum that the line contains.
         found: String,
         /// The checksum computed from the bytes.
         expected: String,

@@ -205,8 +205,13 @@ fn core_20_a_call_with_effects_is_synced_before_and_after() {
         let call = crate::ids::CallId::from("c");
         let started = Event::from(ToolStarted { call: call.clone(), class, input: None });
         assert_eq!(started.durability(), expected);
-        let finished = |class, outcome| {
-            Event::from(ToolFinished { call: call.clone(), class, outcome, duration_ms: 1 })
+        let finished = |class, outcome: ToolOutcome| {
+            Event::from(ToolFinished {
+                call: call.clone(),
+                class,
+                outcome: outcome.into(),
+                duration_ms: 1,
+            })
         };
         assert_eq!(finished(Some(class), ToolOutcome::ok("")).durability(), expected);
         let unknown = finished(None, ToolOutcome::ok("")).durability();

@@ -1,16 +1,14 @@
 //! Several hooks that act as one.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-
-use futures::FutureExt as _;
 
 use super::merge::is_allow;
 use super::{
-    AfterChange, EventDecision, EventReport, HookAnswer, HookData, HookElicitation, HookEvent,
-    HookInput, HookPermission, HookPoint, HookReply, Hooks, PostToolDecision, PreToolDecision,
-    PromptDecision, StopDecision,
+    AfterChange, BatchDecision, EndedCall, EventDecision, EventReport, HookAnswer, HookData,
+    HookElicitation, HookEvent, HookInput, HookPermission, HookPoint, HookReply, Hooks,
+    PostToolDecision, PreToolDecision, PromptDecision, StopDecision,
 };
+use crate::guard::{guarded, guarded_async};
 use crate::message::{ToolInput, ToolUse};
 use crate::permission::Verdict;
 use crate::tool::ToolOutcome;
@@ -100,7 +98,7 @@ impl CombinedHooks {
                 outcome: now.clone(),
                 duration_ms,
             };
-            let Some(reply) = guarded(hooks.run(input)).await else {
+            let Some(reply) = guarded_async("a hook", hooks.run(input)).await else {
                 // It may have been meant to withhold the result.
                 blocked.get_or_insert_with(|| panicked_at(HookPoint::PostToolUse));
                 continue;
@@ -133,12 +131,40 @@ impl CombinedHooks {
         HookReply { answer, context: joined(&contexts), stop: stopped }
     }
 
+    async fn batch(&self, calls: Vec<EndedCall>) -> BatchDecision {
+        let (mut contexts, mut stopped) = (Vec::new(), None);
+        for hooks in self.at(HookPoint::PostToolBatch) {
+            let input = HookInput::PostToolBatch { calls: calls.clone() };
+            // All hooks run, also after one that stops the turn: they may record the calls.
+            match guarded_async("a hook", hooks.run(input)).await.map(|reply| reply.answer) {
+                Some(HookAnswer::PostToolBatch(BatchDecision::Continue { context })) => {
+                    contexts.extend(context);
+                }
+                Some(HookAnswer::PostToolBatch(BatchDecision::Stop { reason })) => {
+                    stopped.get_or_insert(reason);
+                }
+                Some(_) => {
+                    stopped.get_or_insert_with(|| wrong_hook_point(HookPoint::PostToolBatch));
+                }
+                None => {
+                    stopped.get_or_insert_with(|| panicked_at(HookPoint::PostToolBatch));
+                }
+            }
+        }
+        match stopped {
+            Some(reason) => BatchDecision::Stop { reason },
+            None => BatchDecision::Continue { context: joined(&contexts) },
+        }
+    }
+
     async fn stop(&self, input: &HookInput) -> HookReply {
         let mut contexts = Vec::new();
         let mut decision = StopDecision::Finish;
         for hooks in self.at(HookPoint::Stop) {
             // A hook that panicked must not keep the turn running.
-            let Some(reply) = guarded(hooks.run(input.clone())).await else { continue };
+            let Some(reply) = guarded_async("a hook", hooks.run(input.clone())).await else {
+                continue;
+            };
             contexts.extend(reply.context);
             if let (StopDecision::Finish, HookAnswer::Stop(answer)) = (&decision, reply.answer) {
                 // The first hook that does not let the turn finish wins; its text is what the model
@@ -196,19 +222,9 @@ impl PreToolMerge {
     }
 }
 
-/// Runs a hook; none if it panics, so that the other hooks still run.
-async fn guarded<T>(hook: impl Future<Output = T>) -> Option<T> {
-    let ended = AssertUnwindSafe(hook).catch_unwind().await;
-    if ended.is_err() {
-        tracing::error!("a hook panicked");
-    }
-    ended.ok()
-}
-
-/// Asks whether there is a hook. This runs in the session's task, so a panic must end here. It counts
-/// as a yes: hooks never fail open.
+/// Asks whether there is a hook. A panic counts as a yes: hooks never fail open.
 fn asked(has_hook: impl FnOnce() -> bool) -> bool {
-    std::panic::catch_unwind(AssertUnwindSafe(has_hook)).unwrap_or(true)
+    guarded("a hook", has_hook).unwrap_or(true)
 }
 
 fn panicked_at(point: HookPoint) -> String {
@@ -239,6 +255,9 @@ impl Hooks for CombinedHooks {
             HookInput::PostToolUse { tool_use, outcome, duration_ms } => {
                 self.post_tool(tool_use, outcome, duration_ms).await
             }
+            HookInput::PostToolBatch { calls } => {
+                HookAnswer::PostToolBatch(self.batch(calls).await).into()
+            }
             HookInput::Stop { .. } => self.stop(&input).await,
         }
     }
@@ -252,7 +271,7 @@ impl Hooks for CombinedHooks {
         let mut contexts = Vec::new();
         let (event, mut panicked) = (data.event(), false);
         for hooks in self.of(event) {
-            let Some(report) = guarded(hooks.run_event(data.clone())).await else {
+            let Some(report) = guarded_async("a hook", hooks.run_event(data.clone())).await else {
                 panicked = true;
                 continue;
             };

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    AfterChange, HookEvent, HookOutput, HookPermission, HookQuestion, HookVerdict,
+    AfterChange, BatchDecision, HookEvent, HookOutput, HookPermission, HookQuestion, HookVerdict,
     PostToolDecision, PreToolDecision, PromptDecision, StopDecision,
 };
 use crate::message::ResultBlock;
@@ -14,13 +14,13 @@ use crate::tool::ToolOutcome;
 pub enum EventDecision {
     /// Nothing is blocked; the text, if any, is for the model.
     Continue {
-        /// Text for the model.
+        /// Text of the hooks that the model reads.
         context: Option<String>,
     },
     /// The action is blocked: no summary, no worktree. A subagent continues instead of ending, with
     /// the reason as its next message.
     Block {
-        /// Why it is blocked.
+        /// Why the action is blocked.
         reason: String,
     },
 }
@@ -70,6 +70,15 @@ impl HookOutput {
             (None, value) => vec![ResultBlock::text(value.to_string())],
         };
         PostToolDecision::Replace { outcome: ToolOutcome { content, ..outcome.clone() } }
+    }
+
+    /// Returns the decision at PostToolBatch. A block stops the turn: all calls have ended.
+    #[must_use]
+    pub fn into_batch(self) -> BatchDecision {
+        match self.stop.or(self.block) {
+            Some(reason) => BatchDecision::Stop { reason },
+            None => BatchDecision::Continue { context: self.context },
+        }
     }
 
     /// Returns the decision at UserPromptSubmit.

@@ -37,10 +37,12 @@ pub enum HookDefinition {
     Command(CommandHook),
     /// An HTTP request that a hook sends.
     Http(HttpHook),
-    /// A question to a model.
+    /// A question that a model answers.
     Prompt(PromptHook),
     /// A task for an agent, whose answer decides.
     Agent(PromptHook),
+    /// A call of a tool of an MCP server.
+    McpTool(McpToolHook),
     /// A hook that cannot run, because its kind is unknown or it is malformed. It is kept, since it
     /// may be meant to prevent something: where hooks decide, it blocks.
     Unusable(UnusableHook),
@@ -64,7 +66,7 @@ pub struct CommandHook {
     /// Environment variables of the command. Only code sets them, such as those of a plugin.
     #[serde(skip)]
     pub variables: IndexMap<String, String>,
-    /// Fields that all kinds have.
+    /// The fields that hooks of all kinds have.
     #[serde(flatten)]
     pub common: HookCommon,
 }
@@ -81,7 +83,7 @@ pub struct HttpHook {
     /// The environment variables that headers may contain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_env_vars: Vec<String>,
-    /// Fields that all kinds have.
+    /// The fields that hooks of all kinds have.
     #[serde(flatten)]
     pub common: HookCommon,
 }
@@ -95,6 +97,23 @@ pub struct PromptHook {
     /// The model's id; absent for the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The fields that hooks of all kinds have.
+    #[serde(flatten)]
+    pub common: HookCommon,
+}
+
+/// Calls a tool of an MCP server of the session. The text of the result is read like the standard output
+/// of a command.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct McpToolHook {
+    /// The name of the server in its configuration.
+    pub server: String,
+    /// The name of the tool, as the server knows it.
+    pub tool: String,
+    /// The arguments of the call. `${tool_input.x}` in a text is replaced by that field of the event.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub input: Map<String, Value>,
     /// Fields that all kinds have.
     #[serde(flatten)]
     pub common: HookCommon,
@@ -124,7 +143,7 @@ pub struct HookCommon {
 pub struct UnusableHook {
     /// Its kind, if it names one.
     pub kind: Option<String>,
-    /// Why it cannot run.
+    /// Why the hook cannot run; it blocks where hooks decide.
     pub reason: String,
     /// The value in the settings, unchanged, so that writing them back loses nothing.
     pub value: Value,
@@ -160,6 +179,7 @@ impl HookDefinition {
             Self::Command(hook) => Some(&hook.common),
             Self::Http(hook) => Some(&hook.common),
             Self::Prompt(hook) | Self::Agent(hook) => Some(&hook.common),
+            Self::McpTool(hook) => Some(&hook.common),
             Self::Unusable(_) => None,
         }
     }
@@ -182,7 +202,7 @@ impl HookDefinition {
     #[must_use]
     pub fn timeout_or(&self, times: &HookTimes, event: HookEvent) -> Duration {
         let of_kind = match self.runs_as() {
-            Some(HookKind::Command | HookKind::Http) | None => COMMAND_TIMEOUT,
+            Some(HookKind::Command | HookKind::Http | HookKind::McpTool) | None => COMMAND_TIMEOUT,
             Some(HookKind::Prompt) => PROMPT_TIMEOUT,
             Some(HookKind::Agent) => AGENT_TIMEOUT,
         };
@@ -272,6 +292,7 @@ impl HookDefinition {
             Self::Http(_) => Some(HookKind::Http),
             Self::Prompt(_) => Some(HookKind::Prompt),
             Self::Agent(_) => Some(HookKind::Agent),
+            Self::McpTool(_) => Some(HookKind::McpTool),
             Self::Unusable(_) => None,
         }
     }
@@ -279,11 +300,16 @@ impl HookDefinition {
     /// Returns a short text that identifies the hook to users.
     #[must_use]
     pub fn label(&self) -> String {
+        let tool;
         let (kind, what) = match self {
             Self::Command(hook) => ("command", hook.command.as_str()),
             Self::Http(hook) => ("http", hook.url.as_str()),
             Self::Prompt(hook) => ("prompt", hook.prompt.as_str()),
             Self::Agent(hook) => ("agent", hook.prompt.as_str()),
+            Self::McpTool(hook) => {
+                tool = format!("{}/{}", hook.server, hook.tool);
+                ("mcp_tool", tool.as_str())
+            }
             Self::Unusable(hook) => return format!("hook that cannot run ({})", hook.reason),
         };
         let mut short: String = what.chars().take(MAX_LABEL_CHARS).collect();
@@ -304,7 +330,11 @@ impl HookDefinition {
         let kind = match fields.get("type") {
             Some(Value::String(kind)) => kind.as_str(),
             Some(_) => return Err("`type` must be a string".to_owned()),
-            None => return Err("`type` is missing: command, http, prompt or agent".to_owned()),
+            None => {
+                return Err(
+                    "`type` is missing: command, http, prompt, agent or mcp_tool".to_owned()
+                );
+            }
         };
         let mut fields = fields.clone();
         fields.shift_remove("type");
@@ -313,6 +343,7 @@ impl HookDefinition {
             "http" => Self::Http(read_fields(fields)?),
             "prompt" => Self::Prompt(read_fields(fields)?),
             "agent" => Self::Agent(read_fields(fields)?),
+            "mcp_tool" => Self::McpTool(read_fields(fields)?),
             // Kept instead of refused: a hook that cannot run has to block where hooks decide, and
             // the rest of the file has to work.
             other => Self::Unusable(UnusableHook {
@@ -365,6 +396,12 @@ impl HasTimeout for PromptHook {
     }
 }
 
+impl HasTimeout for McpToolHook {
+    fn seconds(&self) -> Option<f64> {
+        self.common.timeout
+    }
+}
+
 impl<'de> Deserialize<'de> for HookDefinition {
     /// Never drops a hook: a malformed one becomes unusable, with the reason.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -380,6 +417,8 @@ enum Tagged<'a> {
     Http(Cow<'a, HttpHook>),
     Prompt(Cow<'a, PromptHook>),
     Agent(Cow<'a, PromptHook>),
+    #[serde(rename = "mcp_tool")]
+    McpTool(Cow<'a, McpToolHook>),
 }
 
 impl Serialize for HookDefinition {
@@ -389,6 +428,7 @@ impl Serialize for HookDefinition {
             Self::Http(hook) => Tagged::Http(Cow::Borrowed(hook)).serialize(serializer),
             Self::Prompt(hook) => Tagged::Prompt(Cow::Borrowed(hook)).serialize(serializer),
             Self::Agent(hook) => Tagged::Agent(Cow::Borrowed(hook)).serialize(serializer),
+            Self::McpTool(hook) => Tagged::McpTool(Cow::Borrowed(hook)).serialize(serializer),
             Self::Unusable(hook) => hook.value.serialize(serializer),
         }
     }

@@ -17,10 +17,12 @@ pub enum HookEvent {
     PreToolUse,
     /// A tool call needs a user's approval.
     PermissionRequest,
-    /// A tool call succeeded.
+    /// A tool call ran and succeeded.
     PostToolUse,
     /// A tool call ran and failed; also a command that ended with another code than 0.
     PostToolUseFailure,
+    /// All calls of an answer have ended, and the model does not have the results yet.
+    PostToolBatch,
     /// The program wants something from the user.
     Notification,
     /// The program was started to prepare the project.
@@ -35,7 +37,7 @@ pub enum HookEvent {
     StopFailure,
     /// A conversation is about to be summarised.
     PreCompact,
-    /// A conversation was summarised.
+    /// A summary has replaced the older messages of a conversation.
     PostCompact,
     /// An input was accepted and is not a message yet.
     UserPromptSubmit,
@@ -63,6 +65,10 @@ pub enum HookEvent {
     ConfigChange,
     /// The working directory of the commands of the model changed.
     CwdChanged,
+    /// The session is about to use another model.
+    PreModelSwitch,
+    /// The session uses another model.
+    PostModelSwitch,
 }
 
 /// What the matcher of a group is compared with.
@@ -73,11 +79,11 @@ pub enum MatchedOn {
     Tool,
     /// The kind of the notification, such as a question for approval.
     NotificationType,
-    /// Why a file was loaded.
+    /// Why a file of instructions was loaded.
     LoadReason,
     /// Why a session starts, or which settings change.
     Source,
-    /// Why a session ended.
+    /// Why the session ended, such as `clear` or `other`.
     Reason,
     /// The error that ended a turn.
     Error,
@@ -87,19 +93,22 @@ pub enum MatchedOn {
     AgentType,
     /// The name of the MCP server.
     Server,
-    /// The name of the command.
+    /// The name of the command that the user typed.
     Command,
+    /// The model that is used from then on.
+    Model,
     /// Nothing: matchers at this event are ignored.
     Nothing,
 }
 
 impl HookEvent {
     /// All events that settings can name.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 28] = [
         Self::PreToolUse,
         Self::PermissionRequest,
         Self::PostToolUse,
         Self::PostToolUseFailure,
+        Self::PostToolBatch,
         Self::Notification,
         Self::Setup,
         Self::SessionStart,
@@ -121,6 +130,8 @@ impl HookEvent {
         Self::TaskCompleted,
         Self::ConfigChange,
         Self::CwdChanged,
+        Self::PreModelSwitch,
+        Self::PostModelSwitch,
     ];
 
     /// Returns the name that is used in settings and that hooks receive.
@@ -131,6 +142,7 @@ impl HookEvent {
             Self::PermissionRequest => "PermissionRequest",
             Self::PostToolUse => "PostToolUse",
             Self::PostToolUseFailure => "PostToolUseFailure",
+            Self::PostToolBatch => "PostToolBatch",
             Self::Notification => "Notification",
             Self::Setup => "Setup",
             Self::SessionStart => "SessionStart",
@@ -152,6 +164,8 @@ impl HookEvent {
             Self::TaskCompleted => "TaskCompleted",
             Self::ConfigChange => "ConfigChange",
             Self::CwdChanged => "CwdChanged",
+            Self::PreModelSwitch => "PreModelSwitch",
+            Self::PostModelSwitch => "PostModelSwitch",
         }
     }
 
@@ -162,6 +176,7 @@ impl HookEvent {
             Self::PreToolUse
             | Self::PermissionRequest
             | Self::PostToolUse
+            | Self::PostToolBatch
             | Self::UserPromptSubmit
             | Self::UserPromptExpansion
             | Self::PreCompact
@@ -170,7 +185,8 @@ impl HookEvent {
             | Self::ElicitationResult
             | Self::TaskCreated
             | Self::TaskCompleted
-            | Self::ConfigChange => true,
+            | Self::ConfigChange
+            | Self::PreModelSwitch => true,
             Self::PostToolUseFailure
             | Self::Notification
             | Self::Setup
@@ -183,7 +199,8 @@ impl HookEvent {
             | Self::SubagentStart
             | Self::SubagentStop
             | Self::WorktreeRemove
-            | Self::CwdChanged => false,
+            | Self::CwdChanged
+            | Self::PostModelSwitch => false,
         }
     }
 
@@ -218,6 +235,12 @@ impl HookEvent {
         matches!(self, Self::TaskCreated | Self::TaskCompleted | Self::CwdChanged)
     }
 
+    /// Returns true if the event is about the model that the session uses.
+    #[must_use]
+    pub fn is_model_switch(self) -> bool {
+        matches!(self, Self::PreModelSwitch | Self::PostModelSwitch)
+    }
+
     /// Returns true if every exit code other than 0 is a failure that blocks, not only 2.
     #[must_use]
     pub(super) fn fails_on_any_code(self) -> bool {
@@ -241,7 +264,9 @@ impl HookEvent {
             Self::SubagentStart | Self::SubagentStop => MatchedOn::AgentType,
             Self::Elicitation | Self::ElicitationResult => MatchedOn::Server,
             Self::UserPromptExpansion => MatchedOn::Command,
+            Self::PreModelSwitch | Self::PostModelSwitch => MatchedOn::Model,
             Self::UserPromptSubmit
+            | Self::PostToolBatch
             | Self::Stop
             | Self::WorktreeCreate
             | Self::WorktreeRemove
@@ -258,6 +283,7 @@ impl From<HookPoint> for HookEvent {
             HookPoint::UserPromptSubmit => Self::UserPromptSubmit,
             HookPoint::PreToolUse => Self::PreToolUse,
             HookPoint::PostToolUse => Self::PostToolUse,
+            HookPoint::PostToolBatch => Self::PostToolBatch,
             HookPoint::Stop => Self::Stop,
         }
     }

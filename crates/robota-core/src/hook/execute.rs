@@ -13,15 +13,18 @@ pub enum HookKind {
     Command,
     /// An HTTP request with the payload as its body.
     Http,
-    /// A question to a model.
+    /// A question that a model answers.
     Prompt,
     /// A task for an agent, which may use tools before it answers.
     Agent,
+    /// A call of a tool of an MCP server of the session.
+    McpTool,
 }
 
 impl HookKind {
     /// All kinds that the settings can name.
-    pub const ALL: [Self; 4] = [Self::Command, Self::Http, Self::Prompt, Self::Agent];
+    pub const ALL: [Self; 5] =
+        [Self::Command, Self::Http, Self::Prompt, Self::Agent, Self::McpTool];
 
     /// Returns the name that is used in settings.
     #[must_use]
@@ -31,6 +34,7 @@ impl HookKind {
             Self::Http => "http",
             Self::Prompt => "prompt",
             Self::Agent => "agent",
+            Self::McpTool => "mcp_tool",
         }
     }
 }

@@ -1,7 +1,10 @@
 //! How a hook ended, before its output is parsed.
 
+use serde::{Deserialize, Serialize};
+
 /// How a hook ended, which decides how its output is read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum HookEnd {
     /// It exited with this code: 0 is success, 2 blocks; others are failures.
     Code(i32),

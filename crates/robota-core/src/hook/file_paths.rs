@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::{HookData, HookInput};
+use super::{HookData, HookInput, HookToolCall};
 use crate::message::{ToolInput, ToolUse};
 use crate::paths::{PathKind, Paths};
 
@@ -84,6 +84,11 @@ impl HookInput {
             Self::PreToolUse { tool_use, .. } | Self::PostToolUse { tool_use, .. } => {
                 tool_use.make_paths_absolute(cwd, paths);
             }
+            Self::PostToolBatch { calls } => {
+                for call in calls {
+                    call.tool_use.make_paths_absolute(cwd, paths);
+                }
+            }
             Self::UserPromptSubmit { .. } | Self::Stop { .. } => {}
         }
     }
@@ -100,15 +105,25 @@ impl HookData {
             }
             Self::PostToolUse { tool_name, tool_input, tool_response, .. } => {
                 absolute_paths(tool_name, tool_input, cwd, paths);
-                // Hooks that were written for Claude Code find the file in the response, too.
-                if let (Some(path), true) = (tool_input.get("file_path"), tool_response.is_object())
-                    && FILE_TOOLS.contains(&tool_name.as_str())
-                {
-                    tool_response["filePath"] = path.clone();
+                name_file(tool_name, tool_input, tool_response);
+            }
+            Self::PostToolBatch { tool_calls } => {
+                for HookToolCall { tool_name, tool_input, tool_response, .. } in tool_calls {
+                    absolute_paths(tool_name, tool_input, cwd, paths);
+                    name_file(tool_name, tool_input, tool_response);
                 }
             }
             _ => {}
         }
+    }
+}
+
+/// Adds the file of a file tool to its response, where hooks that were written for Claude Code look for it.
+fn name_file(tool: &str, input: &Value, response: &mut Value) {
+    if let (Some(path), true) = (input.get("file_path"), response.is_object())
+        && FILE_TOOLS.contains(&tool)
+    {
+        response["filePath"] = path.clone();
     }
 }
 

@@ -37,9 +37,9 @@ enum Kind {
 pub struct InvalidMatcher {
     /// The event whose group has the matcher.
     pub event: HookEvent,
-    /// The text in the settings.
+    /// The matcher as the settings have it.
     pub matcher: String,
-    /// What is wrong with it.
+    /// Why the matcher cannot be used.
     pub reason: String,
     /// Whether it is a valid expression that can match no target.
     pub never_matches: bool,

@@ -2,7 +2,7 @@
 
 use super::HookEvent;
 
-/// What a notice tells the user about a hook.
+/// What a notice says to the user about a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoticeKind {

@@ -46,7 +46,7 @@ pub struct HookOutput {
     pub session_title: Option<String>,
     /// What the user says before the first prompt.
     pub initial_user_message: Option<String>,
-    /// Text for the model.
+    /// Text of the hook that the model reads.
     pub context: Option<String>,
     /// The path of the worktree that the hook created.
     pub worktree_path: Option<String>,
@@ -61,16 +61,16 @@ pub struct HookOutput {
 pub enum HookElicitation {
     /// The question is accepted, with the content of the form.
     Accept(Map<String, Value>),
-    /// The question is declined.
+    /// The user refuses to answer.
     Decline,
-    /// The question is cancelled.
+    /// The user neither answers nor refuses.
     Cancel,
 }
 
 /// A hook's decision about a call that has not run. A denial is a block instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookPermission {
-    /// Allow, ask or defer.
+    /// Whether the call may run, needs approval, or is decided later.
     pub verdict: HookVerdict,
     /// Why; `None` if the hook gives no reason.
     pub reason: Option<String>,
@@ -79,7 +79,7 @@ pub struct HookPermission {
 /// Says what a hook decides about a call, from least to most strict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HookVerdict {
-    /// The call may run.
+    /// The call may run without approval.
     Allow,
     /// The call needs a user's approval.
     Ask,

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{HookEvent, HookInput, suggestions};
+use super::{EndedCall, HookEvent, HookInput, suggestions};
 use crate::approve::Question;
+use crate::error::{ErrorData, ErrorKind};
 use crate::event::CompactionTrigger;
 use crate::message::{Block, ToolUse};
 use crate::permission::Mode;
@@ -52,7 +53,7 @@ impl HookContext {
 /// How hard the model thinks, in the form in which hooks receive it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HookEffort {
-    /// The level, such as `high`.
+    /// The name of the level, such as `high`.
     pub level: String,
 }
 
@@ -61,13 +62,13 @@ pub struct HookEffort {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SessionSource {
-    /// It is new, not resumed.
+    /// The session is new, not resumed.
     Startup,
     /// It was stored and is open again.
     Resume,
-    /// Its conversation was cleared.
+    /// The user cleared the conversation.
     Clear,
-    /// Its conversation was summarised.
+    /// A summary has replaced the older messages.
     Compact,
     /// It is a fork of another session.
     Fork,
@@ -92,7 +93,7 @@ impl SessionSource {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum NotificationType {
-    /// Approval of a call.
+    /// The approval of a call: the session waits for it.
     PermissionPrompt,
     /// The next prompt: the session waits for it.
     IdlePrompt,
@@ -109,13 +110,13 @@ impl NotificationType {
     }
 }
 
-/// Why a project is prepared.
+/// Says why a project is prepared by its hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SetupTrigger {
-    /// For the first time.
+    /// The project is prepared for the first time (`--init`).
     Init,
-    /// To keep it in order.
+    /// An existing project is maintained (`--maintenance`).
     Maintenance,
 }
 
@@ -169,6 +170,42 @@ impl ConfigSource {
     }
 }
 
+/// What changes the model of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ModelSwitchSource {
+    /// The user, with a command such as `/model`.
+    Command,
+    /// The program that controls the session over a protocol.
+    Host,
+    /// Code that embeds the crate.
+    Api,
+    /// The first model is overloaded; the other one answers one call.
+    Fallback,
+}
+
+/// A call of an answer, as PostToolBatch hooks receive it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "the fields are those of the JSON; docs/hooks.md describes them")]
+pub struct HookToolCall {
+    pub tool_name: String,
+    pub tool_input: Value,
+    pub tool_use_id: String,
+    pub tool_response: Value,
+}
+
+impl From<&EndedCall> for HookToolCall {
+    fn from(EndedCall { tool_use, outcome }: &EndedCall) -> Self {
+        Self {
+            tool_name: tool_use.name.clone(),
+            tool_input: tool_use.input.json().cloned().unwrap_or_default(),
+            tool_use_id: tool_use.public_id().to_owned(),
+            tool_response: response(&tool_use.name, outcome),
+        }
+    }
+}
+
 /// The fields of one event that its hooks receive in addition to the [`HookContext`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "hook_event_name")]
@@ -205,6 +242,8 @@ pub enum HookData {
         #[serde(skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
     },
+    /// All calls of an answer have ended, and the model does not have the results yet.
+    PostToolBatch { tool_calls: Vec<HookToolCall> },
     /// The program wants something from the user.
     Notification { message: String, title: &'static str, notification_type: NotificationType },
     /// The program was started to prepare the project.
@@ -231,7 +270,7 @@ pub enum HookData {
     },
     /// A conversation is about to be summarised.
     PreCompact { trigger: CompactionTrigger, custom_instructions: String },
-    /// A conversation was summarised.
+    /// A summary has replaced the older messages of a conversation.
     PostCompact { trigger: CompactionTrigger, compact_summary: String },
     /// An input was accepted and is not a message yet.
     UserPromptSubmit { prompt: String },
@@ -295,6 +334,10 @@ pub enum HookData {
     },
     /// The working directory of the commands of the model changed.
     CwdChanged { old_cwd: String, new_cwd: String },
+    /// The session is about to use another model.
+    PreModelSwitch { old_model: String, new_model: String, source: ModelSwitchSource },
+    /// The session uses another model.
+    PostModelSwitch { old_model: String, new_model: String, source: ModelSwitchSource },
 }
 
 impl HookData {
@@ -306,6 +349,7 @@ impl HookData {
             Self::PermissionRequest { .. } => HookEvent::PermissionRequest,
             Self::PostToolUse { .. } => HookEvent::PostToolUse,
             Self::PostToolUseFailure { .. } => HookEvent::PostToolUseFailure,
+            Self::PostToolBatch { .. } => HookEvent::PostToolBatch,
             Self::Notification { .. } => HookEvent::Notification,
             Self::Setup { .. } => HookEvent::Setup,
             Self::SessionStart { .. } => HookEvent::SessionStart,
@@ -327,6 +371,8 @@ impl HookData {
             Self::TaskCompleted { .. } => HookEvent::TaskCompleted,
             Self::ConfigChange { .. } => HookEvent::ConfigChange,
             Self::CwdChanged { .. } => HookEvent::CwdChanged,
+            Self::PreModelSwitch { .. } => HookEvent::PreModelSwitch,
+            Self::PostModelSwitch { .. } => HookEvent::PostModelSwitch,
         }
     }
 
@@ -355,7 +401,11 @@ impl HookData {
             | Self::ElicitationResult { mcp_server_name, .. } => mcp_server_name,
             Self::UserPromptExpansion { command_name, .. } => command_name,
             Self::ConfigChange { source, .. } => source.name(),
+            Self::PreModelSwitch { new_model, .. } | Self::PostModelSwitch { new_model, .. } => {
+                new_model
+            }
             Self::UserPromptSubmit { .. }
+            | Self::PostToolBatch { .. }
             | Self::Stop { .. }
             | Self::WorktreeCreate { .. }
             | Self::WorktreeRemove { .. }
@@ -409,6 +459,17 @@ impl HookData {
             NotificationType::IdlePrompt => "Waiting for your input",
         };
         Self::Notification { message, title, notification_type }
+    }
+
+    /// Returns the event of a turn that ended with an error. `answer` is the text that the model had
+    /// written.
+    #[must_use]
+    pub fn stop_failure(error: Option<&ErrorData>, answer: &str) -> Self {
+        Self::StopFailure {
+            error: error.map_or("unknown", failure_class).to_owned(),
+            error_details: error.map(|error| error.message.clone()),
+            last_assistant_message: (!answer.is_empty()).then(|| answer.to_owned()),
+        }
     }
 
     /// Returns the event of a call that ran: it succeeded, or it failed. A command that ended with
@@ -470,6 +531,22 @@ fn end_reason(reason: &str) -> &'static str {
     KNOWN.into_iter().find(|known| *known == reason).unwrap_or("other")
 }
 
+/// Returns the class of an error by the name that hooks for Claude Code compare it with.
+fn failure_class(error: &ErrorData) -> &'static str {
+    match (error.http_status, error.kind) {
+        (Some(402), _) => "billing_error",
+        (Some(529), _) => "overloaded",
+        (_, ErrorKind::Authentication) => "authentication_failed",
+        (_, ErrorKind::RateLimit) => "rate_limit",
+        (_, ErrorKind::ModelNotAvailable) => "model_not_found",
+        (_, ErrorKind::Validation | ErrorKind::Configuration) => "invalid_request",
+        (_, ErrorKind::Provider | ErrorKind::Network | ErrorKind::CircuitBreakerOpen) => {
+            "server_error"
+        }
+        (_, ErrorKind::ToolExecution | ErrorKind::Plugin | ErrorKind::Storage) => "unknown",
+    }
+}
+
 /// Plain data always serialises. If it did not, the hook would receive fewer fields.
 fn object(value: Result<Value, serde_json::Error>) -> Map<String, Value> {
     match value {
@@ -487,6 +564,9 @@ impl From<&HookInput> for HookData {
             HookInput::PreToolUse { tool_use, .. } => Self::pre_tool_use(tool_use),
             HookInput::PostToolUse { tool_use, outcome, duration_ms } => {
                 Self::after_call(tool_use, outcome, *duration_ms)
+            }
+            HookInput::PostToolBatch { calls } => {
+                Self::PostToolBatch { tool_calls: calls.iter().map(Into::into).collect() }
             }
             HookInput::Stop { text, active } => {
                 Self::Stop { stop_hook_active: *active, last_assistant_message: text.clone() }

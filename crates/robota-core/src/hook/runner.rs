@@ -141,7 +141,7 @@ pub struct OwnedHook {
     pub event: HookEvent,
     /// The matcher of its group, as it is written.
     pub matcher: Option<Arc<str>>,
-    /// What runs, and its limits.
+    /// The definition of the hook, with its limits.
     pub hook: Arc<HookDefinition>,
 }
 
@@ -399,7 +399,7 @@ impl HookRunner {
         }
         let (context, stop) = match input.point() {
             // The decisions of these two points contain their context themselves.
-            HookPoint::UserPromptSubmit => (None, None),
+            HookPoint::UserPromptSubmit | HookPoint::PostToolBatch => (None, None),
             HookPoint::Stop => (output.context.take().filter(|_| output.stop.is_none()), None),
             HookPoint::PreToolUse | HookPoint::PostToolUse => {
                 (output.context.take(), output.stop.clone())
@@ -413,6 +413,7 @@ impl HookRunner {
             HookInput::PostToolUse { outcome, .. } => {
                 HookAnswer::PostToolUse(output.into_post_tool(&outcome))
             }
+            HookInput::PostToolBatch { .. } => HookAnswer::PostToolBatch(output.into_batch()),
             HookInput::Stop { .. } => HookAnswer::Stop(output.into_stop()),
         };
         PointReport { reply: HookReply { answer, context, stop }, notices }

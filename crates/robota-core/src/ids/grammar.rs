@@ -63,7 +63,7 @@ pub struct SessionPath {
 pub struct SessionNameError {
     /// The rejected text, truncated and with control characters escaped.
     pub name: String,
-    /// Which rule it breaks.
+    /// The rule for names that the text breaks.
     pub reason: String,
 }
 

@@ -22,7 +22,7 @@ pub enum JournalError {
     BadId {
         /// The text that was given as an id.
         id: String,
-        /// Which rule it breaks.
+        /// The rule for ids that the text breaks.
         reason: String,
     },
     /// Another process has it open for writing.
@@ -38,7 +38,7 @@ pub enum JournalError {
     Lost {
         /// The session that this process was writing.
         session: SessionId,
-        /// How it was lost.
+        /// How the lease was lost: see [`LostReason`].
         reason: LostReason,
     },
     /// Another user wrote it, or it came with a checkout.
@@ -46,7 +46,7 @@ pub enum JournalError {
     Foreign {
         /// The session, which can be read and imported.
         session: SessionId,
-        /// Where it is stored.
+        /// The folder or the database that has the session.
         place: String,
     },
     /// The journal does not have that event.
@@ -54,7 +54,7 @@ pub enum JournalError {
     NoSuchEvent {
         /// The session whose journal was read.
         session: SessionId,
-        /// The position that was requested.
+        /// The position after which events were requested.
         at: Cursor,
     },
     /// The events do not follow the stored ones.
@@ -70,15 +70,15 @@ pub enum JournalError {
     /// The event cannot be stored: its data is nested too deep. Nothing was recorded.
     #[error("a `{kind}` event cannot be stored: {reason}")]
     Unencodable {
-        /// The type of the event.
+        /// The type of the event, as the journal names it.
         kind: String,
-        /// Why it cannot be stored.
+        /// Why the event cannot be written as a line.
         reason: String,
     },
     /// The content exceeds the size limit of blobs.
     #[error("the content has {bytes} bytes; a blob may have at most {limit}")]
     TooLarge {
-        /// The size of the content.
+        /// The size of the content, in bytes.
         bytes: usize,
         /// The size limit of blobs, in bytes.
         limit: usize,
@@ -86,17 +86,17 @@ pub enum JournalError {
     /// The stored data is damaged: a checksum, a format or a link between parts is wrong.
     #[error("{place} is damaged: {reason}")]
     Damaged {
-        /// The file or row.
+        /// The file or the row that is damaged.
         place: String,
-        /// What is wrong with it.
+        /// What is wrong with the stored data.
         reason: String,
     },
-    /// The store cannot be used.
+    /// The place is no store, or one that this program cannot use.
     #[error("{place} cannot be used as a store: {reason}")]
     Unsuitable {
-        /// The folder or the database.
+        /// The folder or the database that was opened.
         place: String,
-        /// Why it cannot be used.
+        /// Why the store cannot be opened there.
         reason: String,
     },
     /// The process cannot know what its disk contains, for instance after a failed sync. A retry
@@ -113,7 +113,7 @@ pub enum JournalError {
     Io {
         /// What was attempted, as a verb.
         action: &'static str,
-        /// The file or database.
+        /// The file or the database that was used.
         place: String,
         /// The message of the system or the database.
         reason: String,

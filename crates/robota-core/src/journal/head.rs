@@ -150,7 +150,7 @@ pub struct SessionFilter {
     pub since: Option<Timestamp>,
     /// Only sessions changed before this time.
     pub until: Option<Timestamp>,
-    /// The maximum number of sessions.
+    /// The most sessions that one page of the list has.
     pub limit: Option<usize>,
     /// Only sessions after this position of the list.
     pub after: Option<PageMark>,

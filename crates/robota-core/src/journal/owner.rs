@@ -19,7 +19,7 @@ pub struct LeaseOwner {
     /// A later process with the same pid has another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<String>,
-    /// When it opened the session.
+    /// When the process opened the session for writing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
@@ -34,7 +35,7 @@ pub enum Block {
     /// A tool call that the model asks for.
     ToolUse(ToolUse),
     /// The result of a tool call.
-    ToolResult(ToolResult),
+    ToolResult(Arc<ToolResult>),
     /// Content that only one provider understands; it is sent back to that provider unchanged.
     Opaque(Opaque),
     /// A block of an unknown type, unchanged.
@@ -132,7 +133,7 @@ blocks! {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ResultBlock {
-    /// Text that the model reads.
+    /// Text that the model reads; it may be cut at a limit.
     Text(Text),
     /// An image, for models that accept one.
     Image(Image),

@@ -19,7 +19,7 @@ fn core_01_constructors_fill_id_role_and_state() {
         Message::user(&ids, "hi"),
         Message::system(&ids, "be brief"),
         Message::assistant(&ids, "hello", MessageState::Complete),
-        Message::tool(MessageId::mint(&ids), vec![]),
+        Message::tool(MessageId::mint(&ids), Vec::<ToolResult>::new()),
     ];
     let roles: Vec<_> = messages.iter().map(Message::role).collect();
     assert_eq!(roles, [Role::User, Role::System, Role::Assistant, Role::Tool]);
@@ -223,7 +223,7 @@ fn any_block() -> impl Strategy<Value = Block> {
         }),
         (any::<String>(), any::<bool>(), extra.clone()).prop_map(|(text, failed, extra)| {
             let result = ToolResult::text(&call(ToolInput::parse("")), text, failed);
-            Block::ToolResult(ToolResult { extra, ..result })
+            Block::ToolResult(ToolResult { extra, ..result }.into())
         }),
         (any_json(), extra).prop_map(|(value, extra)| {
             Block::Opaque(Opaque { wire: "w".to_owned(), value, extra })

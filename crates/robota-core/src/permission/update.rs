@@ -20,7 +20,7 @@ use super::{Mode, Verdict};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum PermissionUpdate {
-    /// Adds rules to a list.
+    /// Adds rules to the list of the destination.
     AddRules(RuleUpdate),
     /// Replaces all rules that the destination has in a list.
     ReplaceRules(RuleUpdate),
@@ -28,18 +28,18 @@ pub enum PermissionUpdate {
     RemoveRules(RuleUpdate),
     /// Sets the permission mode of the session, and that of later sessions if the destination is a file.
     SetMode {
-        /// The mode.
+        /// The mode that applies from then on.
         mode: Mode,
-        /// Where it is kept.
+        /// The session, or the file that stores the mode.
         destination: UpdateDestination,
     },
-    /// Adds folders to the workspace.
+    /// Adds folders outside of the working folder to the workspace.
     AddDirectories(DirectoryUpdate),
     /// Removes folders from the workspace that the destination has added.
     RemoveDirectories(DirectoryUpdate),
 }
 
-/// Rules of one list.
+/// Names rules and the list that they belong to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleUpdate {
     /// The rules, in the syntax of permission rules.
@@ -47,16 +47,16 @@ pub struct RuleUpdate {
     pub rules: Vec<String>,
     /// The list: rules that allow, ask or deny.
     pub behavior: Verdict,
-    /// Where they are kept.
+    /// The session, or the file that stores the rules.
     pub destination: UpdateDestination,
 }
 
-/// Folders of the workspace.
+/// Names folders that belong to the workspace or no longer do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectoryUpdate {
     /// Their paths; relative ones start at the working folder.
     pub directories: Vec<String>,
-    /// Where they are kept.
+    /// The session, or the file that stores the folders.
     pub destination: UpdateDestination,
 }
 

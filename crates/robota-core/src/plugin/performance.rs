@@ -35,9 +35,9 @@ struct Open {
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Timing {
-    /// How many times were taken.
+    /// How many measurements the sum contains.
     pub count: u64,
-    /// All times together, in milliseconds.
+    /// The sum of all times, in milliseconds.
     pub total_ms: u64,
     /// The longest of the times, in milliseconds.
     pub longest_ms: u64,

@@ -1,7 +1,6 @@
 //! Runs the plugins of an agent or a session as its hooks, and as an observer of its events.
 
 use std::collections::HashMap;
-use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use super::{Plugin, RunSummary};
 use crate::catalogue::CostSum;
 use crate::driver::Observer;
 use crate::event::{Envelope, Event};
+use crate::guard::guarded;
 use crate::hook::{
     CombinedHooks, EventReport, HookAnswer, HookData, HookEvent, HookInput, HookPoint, HookReply,
     Hooks, NoHooks, PromptDecision,
@@ -64,10 +64,7 @@ impl PluginSet {
     /// Calls every plugin. One that panics must not hide the event from those behind it.
     fn each(&self, call: impl Fn(&dyn Plugin)) {
         for plugin in &self.plugins {
-            let called = std::panic::catch_unwind(AssertUnwindSafe(|| call(&**plugin)));
-            if called.is_err() {
-                tracing::error!(plugin = plugin.name(), "a plugin panicked");
-            }
+            guarded("a plugin", || call(&**plugin));
         }
     }
 
@@ -123,8 +120,8 @@ struct PluginHooks(Arc<dyn Plugin>);
 #[async_trait]
 impl Hooks for PluginHooks {
     fn has_point(&self, point: HookPoint) -> bool {
-        // A plugin has no method for the end of a turn that can decide.
-        point != HookPoint::Stop
+        // A plugin has no method for these points that can decide.
+        !matches!(point, HookPoint::PostToolBatch | HookPoint::Stop)
     }
 
     async fn run(&self, input: HookInput) -> HookReply {
@@ -145,7 +142,9 @@ impl Hooks for PluginHooks {
             HookInput::PostToolUse { tool_use, outcome, .. } => {
                 HookAnswer::PostToolUse(plugin.after_tool(&tool_use, &outcome).await)
             }
-            stop @ HookInput::Stop { .. } => return NoHooks.run(stop).await,
+            other @ (HookInput::PostToolBatch { .. } | HookInput::Stop { .. }) => {
+                return NoHooks.run(other).await;
+            }
         };
         answer.into()
     }

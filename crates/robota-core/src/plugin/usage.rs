@@ -28,7 +28,7 @@ pub struct UsageTotals {
     pub runs: u64,
     /// The tokens of all these runs.
     pub usage: Usage,
-    /// The tokens by model.
+    /// The tokens of each model, by its id.
     pub models: BTreeMap<String, Usage>,
     /// The cost in dollars; none if the price of a model is not known.
     pub dollars: Option<f64>,

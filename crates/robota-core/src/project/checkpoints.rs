@@ -59,21 +59,21 @@ pub enum CheckpointKind {
 pub struct TouchedFile {
     /// The absolute path of the file.
     pub path: String,
-    /// What happened to it.
+    /// Whether the change created, modified or deleted the file.
     pub change: ChangeKind,
     /// Whether its content before the change was saved.
     pub restorable: bool,
 }
 
-/// What happened to a file.
+/// Says what a change did to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
-    /// It did not exist before.
+    /// The file did not exist before the change.
     Created,
     /// Its content, mode or kind changed.
     Modified,
-    /// It no longer exists.
+    /// The file does not exist after the change.
     Deleted,
 }
 

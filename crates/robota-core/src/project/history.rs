@@ -1,5 +1,7 @@
 //! The complete history, for display.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use crate::event::{Envelope, Event};
@@ -21,7 +23,7 @@ pub fn history<'a>(events: impl IntoIterator<Item = &'a Envelope>) -> Vec<Histor
 pub struct History {
     entries: Vec<HistoryEntry>,
     /// The results of a message that may get more of them.
-    results: Option<(MessageId, Vec<ToolResult>, Timestamp)>,
+    results: Option<(MessageId, Vec<Arc<ToolResult>>, Timestamp)>,
 }
 
 impl History {

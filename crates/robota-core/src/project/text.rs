@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::event::Event;
 
-/// How a display changes.
+/// Says what a client changes in the text that it shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextUpdate<'a> {
     /// Print this text after what is already shown.

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tracing::{Instrument as _, Span};
 
 use super::{Delta, DeltaStream, ModelRequest, Provider, ProviderError, RetryPolicy, StopReason};
-use crate::call::{CallContext, Retry};
+use crate::call::{CallContext, CallMeter, Retry};
 use crate::error::{Diagnose as _, ErrorKind};
 use crate::ids::Ids;
 use crate::message::{Message, MessageState};
@@ -20,7 +20,7 @@ use crate::telemetry::{model_call_span, record_error, record_finish, record_usag
 pub struct AskLimits {
     /// The call fails if its stream sends nothing for this long.
     pub idle_timeout: Duration,
-    /// How failed attempts are retried.
+    /// How often, and after which waits, failed attempts are repeated.
     pub retry: RetryPolicy,
 }
 
@@ -31,7 +31,7 @@ impl Default for AskLimits {
 }
 
 /// Calls a model and waits for the complete answer. Failed attempts are reported to the context's
-/// [`retries`](CallContext::retries). Cancelling the context ends the call.
+/// [`retries`](CallContext::retries), and what each used to its [`meter`](CallContext::meter). Cancelling the context ends the call.
 ///
 /// # Errors
 /// When the call fails after all retries, is cancelled, or its stream ends without a terminal
@@ -93,9 +93,10 @@ async fn attempt(
     ids: &dyn Ids,
 ) -> Result<(Message, StopReason), ProviderError> {
     let idle = |_| ProviderError::idle(limits.idle_timeout);
+    let meter = context.meter.begin(&request.model);
     let connecting = provider.stream(request, context.clone());
     let stream = tokio::time::timeout(limits.idle_timeout, connecting).await.map_err(idle)??;
-    collect(stream, Some(limits.idle_timeout), ids).await
+    collect(stream, Some(limits.idle_timeout), &meter, ids).await
 }
 
 /// Waits for the whole answer of a stream, which may send nothing for as long as `idle_timeout`.
@@ -105,6 +106,7 @@ async fn attempt(
 pub(super) async fn collect(
     mut stream: DeltaStream,
     idle_timeout: Option<Duration>,
+    meter: &CallMeter,
     ids: &dyn Ids,
 ) -> Result<(Message, StopReason), ProviderError> {
     let (mut pending, mut usage) = (StreamingAnswer::default(), None);
@@ -124,7 +126,10 @@ pub(super) async fn collect(
                 pending.push_block(block, ids);
             }
             // Running totals, as in a turn.
-            Delta::Usage(now) => usage = Some(now),
+            Delta::Usage(now) => {
+                meter.set(now);
+                usage = Some(now);
+            }
             Delta::ToolInput { .. } | Delta::LeftOut(_) | Delta::Activity => {}
             Delta::End(stop) => {
                 let blocks = pending.take_blocks();

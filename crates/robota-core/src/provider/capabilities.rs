@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::ProviderError;
 use crate::error::ErrorKind;
 
-/// What a provider can do.
+/// Says what a provider can do, so that requests ask for nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Capabilities {
     /// Whether its models can call tools.
@@ -53,7 +53,7 @@ pub struct NativeWeb {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NativeWebTool {
-    /// The service's own web search.
+    /// Searches of the web that the model service makes itself.
     Search,
     /// The service's own fetch of pages.
     Fetch,

@@ -35,7 +35,7 @@ pub enum FailureReason {
     UnknownHost,
     /// The service could not be reached, or the connection broke.
     Connection,
-    /// The stream ended too early.
+    /// The stream ended before the answer was complete.
     Truncated,
     /// The response could not be parsed.
     Unreadable,

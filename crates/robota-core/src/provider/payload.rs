@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PayloadKind {
-    /// The request that was sent.
+    /// The body of the request that was sent.
     Request,
     /// The complete response, as one value.
     Response,
@@ -30,7 +30,7 @@ pub struct NativePayload {
     pub sequence: Option<u64>,
     /// The payload as JSON. The session removes secrets before it records it.
     pub payload: Value,
-    /// Scalar values about the payload.
+    /// Facts about the payload, each a single value.
     pub metadata: Map<String, Value>,
 }
 

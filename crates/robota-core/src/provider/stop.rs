@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Why a model stopped.
+/// Says why a model ended its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "Stored", into = "Stored")]
 #[schemars(with = "Stored")]
 pub enum StopReason {
-    /// The answer is complete.
+    /// The model ended its answer by itself.
     EndTurn,
     /// The model waits for the results of its tool calls.
     ToolUse,
@@ -18,7 +18,7 @@ pub enum StopReason {
     WindowFull,
     /// The answer reached a stop sequence.
     StopSequence,
-    /// The model refused to answer.
+    /// The model refused to answer the request.
     Refusal,
     /// A filter of the service removed the answer, or cut it short.
     Filtered,

@@ -257,7 +257,12 @@ impl Written {
         let message = MessageId::mint(&self.ids);
         for tool_use in &uses {
             let result = ToolResult::text(tool_use, "seen", false);
-            self.append(ToolResultAdded { round: 1, message: message.clone(), result }).await;
+            self.append(ToolResultAdded {
+                round: 1,
+                message: message.clone(),
+                result: result.into(),
+            })
+            .await;
         }
     }
 }

@@ -88,7 +88,7 @@ impl Script {
 pub struct ScriptedAnswer {
     /// The conditions that the request must meet.
     pub expect: Expect,
-    /// The steps, played in order.
+    /// What the service sends, in this order.
     pub steps: Vec<Step>,
 }
 
@@ -214,16 +214,16 @@ impl ScriptedAnswer {
 /// Does one thing in an answer: the service sends something, or does not send it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Text of the answer.
+    /// Sends text of the answer.
     Text {
-        /// The pieces that are streamed.
+        /// The pieces in which the text is streamed.
         chunks: Vec<String>,
         /// Splits each piece further, into this many characters.
         chunk: Option<NonZeroUsize>,
     },
-    /// Reasoning before the answer.
+    /// Sends reasoning, which comes before the answer.
     Thinking {
-        /// The text of the reasoning.
+        /// The text of the reasoning, as one piece.
         thinking: String,
         /// The proof that it is unaltered; if present, a complete block follows the pieces.
         signature: Option<String>,
@@ -260,14 +260,14 @@ pub struct ToolStep {
     pub chunk: Option<NonZeroUsize>,
 }
 
-/// How long a silence lasts.
+/// How long the service sends nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stall {
     /// Until the call is cancelled or times out.
     Forever,
     /// Until the test opens the gate of this name.
     Gate(String),
-    /// This long, in tokio's time.
+    /// For this long, by the clock of tokio, which tests can pause.
     For(Duration),
 }
 

@@ -12,7 +12,7 @@ use crate::message::MessageState;
 /// A schedule of a session, with what has happened to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Schedule {
-    /// What it does and when.
+    /// When it fires, what it sends, and what happens with missed times.
     pub spec: ScheduleAdded,
     /// What has happened since it was added.
     pub progress: ScheduleProgress,

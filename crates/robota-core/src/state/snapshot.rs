@@ -37,7 +37,7 @@ pub struct Sources {
 pub struct RestoreError {
     /// The sequence number of the snapshot.
     pub snapshot: u64,
-    /// How it contradicts the journal.
+    /// Where the snapshot contradicts the events of the journal.
     pub reason: String,
 }
 

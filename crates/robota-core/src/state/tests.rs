@@ -5,7 +5,7 @@ use crate::error::{ErrorData, ErrorKind};
 use crate::event::*;
 use crate::hook::HookPoint;
 use crate::ids::CountingIds;
-use crate::message::{Cause, Message, MessageState, ToolInput, ToolResult, ToolUse};
+use crate::message::{Block, Cause, Message, MessageState, ToolInput, ToolResult, ToolUse};
 use crate::permission::{Class, Verdict};
 use crate::tool::ToolOutcome;
 
@@ -69,7 +69,12 @@ fn with_call() -> Journal {
 
 fn tool_finished(text: &str) -> ToolFinished {
     let outcome = ToolOutcome::ok(text);
-    ToolFinished { call: "c1".into(), class: Some(Class::Modify), outcome, duration_ms: 1 }
+    ToolFinished {
+        call: "c1".into(),
+        class: Some(Class::Modify),
+        outcome: outcome.into(),
+        duration_ms: 1,
+    }
 }
 
 #[test]
@@ -195,13 +200,13 @@ fn core_20_a_call_is_known_at_every_stage() {
     journal.add(ToolStarted { call: call(), class: Class::Modify, input: None });
     assert_eq!(*journal.stage(), CallStage::Started);
     journal.add(tool_finished("raw"));
-    assert_eq!(*journal.stage(), CallStage::Finished(Box::new(ToolOutcome::ok("raw"))));
+    assert_eq!(*journal.stage(), CallStage::Finished(Arc::new(ToolOutcome::ok("raw"))));
     journal.add(HookStarted { point: HookPoint::PostToolUse, call: Some(call()) });
-    assert_eq!(*journal.stage(), CallStage::InPostHook(Box::new(ToolOutcome::ok("raw"))));
+    assert_eq!(*journal.stage(), CallStage::InPostHook(Arc::new(ToolOutcome::ok("raw"))));
     journal.add(hook_finished(Some(ToolOutcome::ok("clean"))));
-    assert_eq!(*journal.stage(), CallStage::Finished(Box::new(ToolOutcome::ok("clean"))));
+    assert_eq!(*journal.stage(), CallStage::Finished(Arc::new(ToolOutcome::ok("clean"))));
     let result = ToolResult::text(&tool_use("c1"), "clean", false);
-    journal.add(ToolResultAdded { round: 1, message: "m9".into(), result });
+    journal.add(ToolResultAdded { round: 1, message: "m9".into(), result: result.into() });
     assert!(journal.open().calls.is_empty());
 }
 
@@ -256,7 +261,7 @@ fn core_20_results_of_one_answer_are_one_message_and_totals_are_exact() {
     journal.add(AssistantMessage { round: 1, message: message.into() });
     for call in ["c1", "c2", "c3"] {
         let result = ToolResult::text(&tool_use(call), "\u{1F980}\n", call == "c2");
-        journal.add(ToolResultAdded { round: 1, message: "m3".into(), result });
+        journal.add(ToolResultAdded { round: 1, message: "m3".into(), result: result.into() });
         let messages = &journal.state.view.messages;
         let bytes: usize =
             messages.iter().map(|message| serde_json::to_vec(message).unwrap().len()).sum();
@@ -342,7 +347,7 @@ fn core_20_safe_points_are_where_every_call_has_its_result() {
     journal.add(AssistantMessage { round: 1, message: asks.into() });
     assert_eq!(journal.state.safe_points, SafePoints::default());
     let result = ToolResult::text(&tool_use("c1"), "failed", false);
-    journal.add(ToolResultAdded { round: 1, message: "m3".into(), result });
+    journal.add(ToolResultAdded { round: 1, message: "m3".into(), result: result.into() });
     journal.add(ToolBatchFinished { round: 1, added: 1, skipped: 0, failed: 0 });
     let last = Some(Cursor { epoch: 1, seq: 5 });
     assert_eq!(
@@ -473,4 +478,22 @@ fn the_view_shares_the_messages_of_the_events() {
     assert!(Arc::ptr_eq(&journal.state.view.messages[0], &message));
     journal.add(CompactionFinished { summary: summary.clone(), keep_from: None });
     assert!(Arc::ptr_eq(&journal.state.view.messages[0], &summary));
+}
+
+#[test]
+fn the_fold_shares_the_results_of_the_events() {
+    let mut journal = with_call();
+    let outcome = Arc::new(ToolOutcome::ok("x".repeat(4000)));
+    journal.add(ToolFinished { outcome: outcome.clone(), ..tool_finished("") });
+    let CallStage::Finished(kept) = journal.stage() else { panic!("{:?}", journal.stage()) };
+    assert!(Arc::ptr_eq(kept, &outcome));
+    let result = Arc::new(ToolResult::text(&tool_use("c1"), "x".repeat(4000), false));
+    // The first result makes the message, the second one is added to it.
+    for at in 0..2 {
+        let (message, result_of) = ("m9".into(), result.clone());
+        journal.add(ToolResultAdded { round: 1, message, result: result_of });
+        let content = &journal.state.view.messages.last().unwrap().content;
+        let Block::ToolResult(kept) = &content[at] else { panic!("{content:?}") };
+        assert!(Arc::ptr_eq(kept, &result));
+    }
 }

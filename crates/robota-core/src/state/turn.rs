@@ -1,5 +1,7 @@
 //! The state of a turn in progress: everything that a crash would leave open.
 
+use std::sync::Arc;
+
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
@@ -39,26 +41,34 @@ pub struct OpenTurn {
     /// `tool_batch_finished`; a torn write can leave it set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settling: Option<MessageId>,
+    /// Whether the PostToolBatch hooks of the answer have started and not finished.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub batch_hook: bool,
     /// Calls without a result, in the order of the answer.
     pub calls: IndexMap<CallId, OpenCall>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// A call that has no result yet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OpenCall {
-    /// The call with its arguments.
+    /// The call, with the arguments of the model.
     pub tool_use: ToolUse,
     /// Whether the answer that asks for the call is part of the conversation.
     pub committed: bool,
     /// The class as which it started; `None` before that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<Class>,
-    /// How far the call got.
+    /// The last step of the call that the journal records.
     pub stage: CallStage,
     /// Text of its hooks that is added to the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
-    /// Whether its PostToolUse hooks finished.
+    /// Whether its PostToolUse hooks have replied.
     #[serde(default)]
     pub post_hooked: bool,
     /// The end of its output so far.
@@ -143,10 +153,10 @@ pub enum CallStage {
     Allowed,
     /// It runs, or was running when the process crashed.
     Started,
-    /// Its outcome is known.
-    Finished(Box<ToolOutcome>),
+    /// The call has ended, and its outcome is recorded.
+    Finished(Arc<ToolOutcome>),
     /// Its outcome is known and its PostToolUse hooks run.
-    InPostHook(Box<ToolOutcome>),
+    InPostHook(Arc<ToolOutcome>),
 }
 
 impl OpenTurn {
@@ -207,11 +217,19 @@ impl OpenTurn {
                 self.calls.insert(data.tool_use.call.clone(), call);
             }
             Event::HookStarted(data) => {
+                self.batch_hook |= data.point == HookPoint::PostToolBatch;
                 if let Some(call) = data.call.as_ref().and_then(|id| self.calls.get_mut(id)) {
                     call.stage = match std::mem::replace(&mut call.stage, CallStage::Called) {
                         CallStage::Finished(outcome) => CallStage::InPostHook(outcome),
                         _ => CallStage::InPreHook,
                     };
+                }
+            }
+            Event::HookFinished(data) if data.point == HookPoint::PostToolBatch => {
+                self.batch_hook = false;
+                // The results follow in the same append; a torn write can separate them.
+                if let Some((_, call)) = self.calls.last_mut() {
+                    join_context(&mut call.context, data.context.as_deref());
                 }
             }
             Event::HookFinished(data) => {
@@ -222,7 +240,7 @@ impl OpenTurn {
                         // `hook_started` may be missing: after a crash, `close` runs the hook of a
                         // call whose outcome is known and whose hook had not started.
                         CallStage::InPostHook(outcome) | CallStage::Finished(outcome) => {
-                            CallStage::Finished(data.outcome.clone().map_or(outcome, Box::new))
+                            CallStage::Finished(data.outcome.clone().map_or(outcome, Arc::new))
                         }
                         // Before the outcome is known, the hook was that of PreToolUse; the gate
                         // judges next.
@@ -271,7 +289,7 @@ impl OpenTurn {
             Event::ToolFinished(data) => {
                 // A call that did not run has no class.
                 self.tools_executed += u32::from(data.class.is_some());
-                self.set(&data.call, CallStage::Finished(Box::new(data.outcome.clone())));
+                self.set(&data.call, CallStage::Finished(data.outcome.clone()));
             }
             Event::ToolBatchFinished(_) => self.settling = None,
             Event::ToolResultAdded(data) => {

@@ -79,7 +79,7 @@ impl ModelView {
     }
 
     /// Adds a tool result. The results of one answer form one message, which grows with each.
-    pub(super) fn push_result(&mut self, id: &MessageId, result: &ToolResult, seq: u64) {
+    pub(super) fn push_result(&mut self, id: &MessageId, result: &Arc<ToolResult>, seq: u64) {
         let last = self.messages.last().filter(|message| message.id == *id);
         if last.is_none() {
             self.push(Message::tool(id.clone(), vec![result.clone()]).into(), seq);

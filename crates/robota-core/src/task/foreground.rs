@@ -119,8 +119,8 @@ impl Drop for ForegroundCall {
 pub struct MoveRequest(oneshot::Sender<Result<Vec<TaskId>, NotMoved>>);
 
 impl MoveRequest {
-    /// Answers with the tasks that continue the work, or why there are none; then the call goes on
-    /// waiting.
+    /// Answers with the tasks that continue the work, or why there are none; then the call
+    /// continues to wait.
     pub fn answer(self, moved: Result<Vec<TaskId>, String>) {
         // Fails only if the user no longer waits for the answer.
         let _ = self.0.send(moved.map_err(NotMoved::Failed));

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{TaskState, TaskStatus};
 use crate::ids::{GroupId, TaskId};
 
-/// When a group is done.
+/// Says when a group of tasks is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitPolicy {
@@ -18,15 +18,15 @@ pub enum WaitPolicy {
     WaitAll,
     /// When one task has completed, or all have ended.
     WaitAny,
-    /// When the creator says so.
+    /// When the caller that created the group ends it.
     Manual,
 }
 
-/// Whether a group still waits.
+/// Says whether a group still waits for its tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GroupStatus {
-    /// It waits for tasks.
+    /// It waits for the ends of tasks.
     Running,
     /// Its policy is fulfilled.
     Done,
@@ -41,7 +41,7 @@ pub enum GroupChange {
     Created {
         /// What its tasks do, in a few words.
         label: String,
-        /// When it is done.
+        /// Which ends of tasks make the group done.
         policy: WaitPolicy,
         /// The tasks that it starts with.
         tasks: Vec<TaskId>,
@@ -60,11 +60,11 @@ pub enum GroupChange {
 pub struct GroupState {
     /// The id by which callers wait for it.
     pub group: GroupId,
-    /// Whether it is done.
+    /// Whether the group still waits.
     pub status: GroupStatus,
     /// What its tasks do, in a few words.
     pub label: String,
-    /// When it is done.
+    /// Which ends of tasks make the group done.
     pub policy: WaitPolicy,
     /// The tasks that belong to it, in the order in which they were added.
     pub tasks: Vec<TaskId>,

@@ -77,13 +77,13 @@ pub struct TaskState {
     /// Why it failed; absent if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TaskError>,
-    /// The watchdog that ended it.
+    /// The watchdog that ended the task; absent if none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<TimeoutReason>,
     /// The exit code of a process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// What its model calls used.
+    /// The tokens that its model calls used so far, by model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub usage: Vec<TaskUsage>,
     /// Whether its end was reported to the model.
@@ -95,7 +95,7 @@ pub struct TaskState {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the task is {status}, which `{change}` does not fit", status = status.name())]
 pub struct InvalidChange {
-    /// The state of the task.
+    /// The state of the task when the change arrived.
     pub status: TaskStatus,
     /// The name of the change, as the journal writes it.
     pub change: &'static str,

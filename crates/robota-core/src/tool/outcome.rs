@@ -6,14 +6,14 @@ use serde_json::{Map, Value};
 
 use crate::message::{ResultBlock, ToolResult, ToolUse};
 
-/// Says whether a call ran.
+/// Says whether a call ran, which decides whether it may have had effects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DidRun {
     /// The call ran to its end, with or without success.
     #[default]
     Yes,
-    /// The call did not run.
+    /// The call did not run, so it had no effects.
     No,
     /// Not known: the call had started, and its end was not recorded.
     Maybe,
@@ -33,7 +33,7 @@ pub enum DidRun {
     description = "The outcome of a call. Denial, failure, timeout and panic are outcomes too."
 )]
 pub struct ToolOutcome {
-    /// Whether the call succeeded.
+    /// Whether the tool reported success.
     pub ok: bool,
     /// Whether the call ran, did not run, or may have run.
     #[serde(default)]

@@ -1,5 +1,6 @@
 //! The tools of an agent.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -7,12 +8,15 @@ use sha2::{Digest as _, Sha256};
 
 use super::shared::shared_list;
 use super::{AwaitedTools, Tool, ToolSpec};
+use crate::guard::guarded;
 
 /// Finds tools by name. The list that a model is offered is sorted, so that the same tools always
 /// produce the same request.
 #[derive(Clone, Default)]
 pub struct ToolSet {
     tools: IndexMap<String, Arc<dyn Tool>>,
+    /// Read once: a search asks the code of no tool.
+    aliases: HashMap<&'static str, Arc<dyn Tool>>,
     specs: Arc<[ToolSpec]>,
     sha256: String,
 }
@@ -36,28 +40,31 @@ impl ToolSet {
             }
         }
         by_name.sort_keys();
+        let mut aliases = HashMap::new();
+        for tool in by_name.values() {
+            for alias in tool.aliases() {
+                aliases.entry(*alias).or_insert_with(|| tool.clone());
+            }
+        }
         let offered = by_name.values().filter(|tool| tool.offered());
         let specs: Vec<&ToolSpec> = offered.map(|tool| tool.spec()).collect();
         // Plain data always serialises. An empty hash would only cost one more `tools_set` event.
         let bytes = serde_json::to_vec(&specs).unwrap_or_default();
         let sha256 = crate::hash::hex(&Sha256::digest(&bytes));
         let specs = shared_list(&specs);
-        Ok(Self { tools: by_name, specs, sha256 })
+        Ok(Self { tools: by_name, aliases, specs, sha256 })
     }
 
     /// Returns the tool of that name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        // A search over all tools, but only for names that are no tool's own: aliases are rare.
-        let by_alias = || self.tools.values().find(|tool| tool.aliases().contains(&name));
-        self.tools.get(name).or_else(by_alias)
+        self.tools.get(name).or_else(|| self.aliases.get(name))
     }
 
     /// Returns all names by which the tools can be called, those that are not offered included, sorted.
     #[must_use]
     pub fn callable_names(&self) -> Vec<String> {
-        let aliases = self.tools.values().flat_map(|tool| tool.aliases());
-        let aliases = aliases.map(|name| (*name).to_owned());
+        let aliases = self.aliases.keys().map(|name| (*name).to_owned());
         let mut names: Vec<_> = self.tools.keys().cloned().chain(aliases).collect();
         names.sort();
         names.dedup();
@@ -67,7 +74,9 @@ impl ToolSet {
     /// Returns the tools that do not exist yet and may soon.
     #[must_use]
     pub fn awaited(&self) -> Vec<AwaitedTools> {
-        self.tools.values().flat_map(|tool| tool.awaited()).collect()
+        // A tool that panics awaits nothing.
+        let awaited = |tool: &Arc<dyn Tool>| guarded("a tool", || tool.awaited());
+        self.tools.values().filter_map(awaited).flatten().collect()
     }
 
     /// Iterates over the tools, sorted by name.

@@ -39,7 +39,7 @@ impl Turn {
         self.begin_closing(Ending::Interrupted(cause), cause, env, out);
     }
 
-    /// Cancels an input whose prompt hooks run. The turn goes on, as after a hook that blocked it.
+    /// Cancels an input whose prompt hooks run. The turn continues, as after a hook that blocked it.
     pub(super) fn on_withdraw(&mut self, input: &InputId, out: &mut Out) {
         let Phase::Prompting(prompt) = &self.phase else { return };
         let next = match prompt.place {
@@ -80,7 +80,9 @@ impl Turn {
 
     fn cancel_running(&self, out: &mut Out) {
         match self.phase {
-            Phase::Prompting(_) | Phase::Stopping => out.push(Effect::Cancel(Target::Hook(None))),
+            Phase::Prompting(_) | Phase::Batching | Phase::Stopping => {
+                out.push(Effect::Cancel(Target::Hook(None)));
+            }
             Phase::Calling => out.push(Effect::Cancel(Target::Model)),
             Phase::Waiting(_) => out.push(Effect::Cancel(Target::Wait)),
             Phase::FindingLimits => out.push(Effect::Cancel(Target::Limits)),

@@ -1,5 +1,7 @@
 //! One tool call of a turn: its stages from requested to done.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -66,9 +68,9 @@ pub(super) enum Stage {
     /// It runs; the driver will report its outcome.
     Running(Class),
     /// It ran, and its PostToolUse hooks run.
-    PostHook(Class, ToolOutcome),
+    PostHook(Class, Arc<ToolOutcome>),
     /// Its outcome is known.
-    Done(ToolOutcome),
+    Done(Arc<ToolOutcome>),
 }
 
 impl CallState {
@@ -129,8 +131,8 @@ impl CallState {
             Stage::Asking(_) => CallStage::Asked,
             Stage::Allowed(_) => CallStage::Allowed,
             Stage::Running(_) => CallStage::Started,
-            Stage::PostHook(_, outcome) => CallStage::InPostHook(Box::new(outcome.clone())),
-            Stage::Done(outcome) => CallStage::Finished(Box::new(outcome.clone())),
+            Stage::PostHook(_, outcome) => CallStage::InPostHook(outcome.clone()),
+            Stage::Done(outcome) => CallStage::Finished(outcome.clone()),
         };
         OpenCall {
             committed,

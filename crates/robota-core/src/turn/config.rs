@@ -176,7 +176,7 @@ pub struct TurnFacts {
 /// at the same time; a call with effects runs alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToolConcurrency {
-    /// One call after the other.
+    /// Each call waits for the end of the call before it.
     Sequential,
     /// At most this many calls at the same time.
     Parallel {

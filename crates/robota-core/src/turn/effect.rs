@@ -27,7 +27,7 @@ pub enum TurnInput {
     Message {
         /// The accepted input that it came from; `None` if it was not queued as an input.
         input: Option<InputId>,
-        /// The blocks of the message.
+        /// The blocks that the message contains.
         content: Vec<Block>,
     },
     /// The turn continues the conversation without a new message.
@@ -50,7 +50,7 @@ pub enum Input {
     Appended,
     /// The last append failed. The effects after it were not started.
     AppendFailed {
-        /// Why the append failed.
+        /// What the store reported.
         error: ErrorData,
         /// The effects that were not started.
         dropped: Vec<Effect>,
@@ -66,7 +66,7 @@ pub enum Input {
         /// The judgement, or why the arguments are not valid.
         judged: JudgeResult,
     },
-    /// The approver answered a question.
+    /// The approver answered the question about a call.
     Answered {
         /// The call that it was asked about.
         call: CallId,
@@ -80,18 +80,18 @@ pub enum Input {
         /// The reply of all hooks of the point, merged.
         reply: HookReply,
     },
-    /// A running call ended.
+    /// A call that ran has ended.
     ToolFinished {
         /// The call that [`Effect::RunTool`] named.
         call: CallId,
         /// What the call returned, without secrets.
         outcome: ToolOutcome,
-        /// How long it ran.
+        /// How long the call ran, from its start to its end.
         duration: Duration,
     },
     /// The service has reported the limits of the model, or has not.
     LimitsFound(Option<ModelLimits>),
-    /// A compaction finished or failed.
+    /// The compactor returned a summary, or failed.
     Compacted(Result<Compaction, ErrorData>),
     /// The time of [`Effect::Wait`] has passed.
     WaitOver,
@@ -101,7 +101,7 @@ pub enum Input {
         /// The input, which does not become a message.
         input: InputId,
     },
-    /// The turn is interrupted.
+    /// The turn is to end now.
     Abort {
         /// What interrupts it: the user, or a shutdown.
         cause: Cause,
@@ -132,7 +132,7 @@ pub enum Effect {
     Judge {
         /// The call, with the arguments to check.
         tool_use: ToolUse,
-        /// Who wrote these arguments.
+        /// Whether the model wrote these arguments, or a hook or the approver changed them.
         author: ArgumentsAuthor,
     },
     /// Run a call that may run.
@@ -141,7 +141,7 @@ pub enum Effect {
         tool_use: ToolUse,
         /// The class of the call, as the gate judged it.
         class: Class,
-        /// What the call may do.
+        /// What the judgement allows the call to do.
         grant: Grant,
     },
     /// Ask the approver about a call.
@@ -200,7 +200,7 @@ pub enum Target {
     Limits,
     /// The running compaction; the conversation stays as it was.
     Compaction,
-    /// The wait before a retry.
+    /// The wait between two attempts of a model call.
     Wait,
 }
 
@@ -216,7 +216,7 @@ pub enum Target {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnReport {
-    /// How the turn ended.
+    /// What ended the turn.
     pub end: TurnEnd,
     /// The text of the last answer, with the parts that continued it; only a part of it when the
     /// answer was cut short.
@@ -234,7 +234,7 @@ pub struct TurnReport {
     pub usage: Usage,
     /// The price of these tokens in dollars; none when the model catalogue has no price for the model.
     pub cost: Option<f64>,
-    /// How long the turn took.
+    /// The time from the start of the turn to its end.
     pub duration: Duration,
     /// The error, when the turn failed.
     pub error: Option<ErrorData>,

@@ -128,7 +128,7 @@ impl Turn {
     fn new_round(&mut self, estimate: ContextEstimate, env: &Env<'_>, out: &mut Out) {
         self.max_output = self.rules.output_limit(&estimate);
         if self.overflow == Some(Overflow::Compacting) {
-            // The same round goes on, so neither its number nor the limit of rounds changes.
+            // It is still the same round, so neither its number nor the limit of rounds changes.
             self.overflow = Some(Overflow::Retried);
             out.emit(ContextMeasured { estimate });
             self.call_model(env, out);

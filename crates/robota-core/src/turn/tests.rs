@@ -1,6 +1,7 @@
 //! The turn machine without any I/O: examples by rule, and properties over arbitrary runs.
 
 mod abort;
+mod batch;
 mod compaction;
 mod concurrency;
 mod golden;

@@ -1,5 +1,6 @@
 //! Processes the calls of an answer: judgement, hooks, approval, execution, results.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::calls::Stage;
@@ -327,7 +328,7 @@ impl Turn {
     fn on_post_hook(
         &mut self,
         at: usize,
-        outcome: ToolOutcome,
+        outcome: Arc<ToolOutcome>,
         decision: PostToolDecision,
         extras: HookExtras,
         out: &mut Out,
@@ -354,7 +355,7 @@ impl Turn {
             stop: extras.stop.clone(),
         });
         self.calls[at].post_hooked = true;
-        self.calls[at].stage = Stage::Done(replaced.unwrap_or(outcome));
+        self.calls[at].stage = Stage::Done(replaced.map_or(outcome, Arc::new));
         self.apply_extras(at, extras, out);
     }
 
@@ -465,7 +466,7 @@ impl Turn {
 
     /// Records the outcome of a call that does not run.
     pub(super) fn finish_call(&mut self, at: usize, outcome: ToolOutcome, out: &mut Out) {
-        let call = &mut self.calls[at];
+        let (call, outcome) = (&mut self.calls[at], Arc::new(outcome));
         out.emit(ToolFinished {
             call: call.tool_use.call.clone(),
             class: None,
@@ -489,7 +490,7 @@ impl Turn {
         // Counted here and not at the start: a call that a crash interrupted has no place in a
         // report.
         self.tools_executed += 1;
-        let call = call.clone();
+        let (call, outcome) = (call.clone(), Arc::new(outcome));
         let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         out.emit(ToolFinished {
             call: call.clone(),
@@ -505,7 +506,7 @@ impl Turn {
             let tool_use = with_input(&state.tool_use, state.input.as_ref());
             out.push(Effect::RunHook(HookInput::PostToolUse {
                 tool_use,
-                outcome: outcome.clone(),
+                outcome: ToolOutcome::clone(&outcome),
                 duration_ms: Some(duration_ms),
             }));
             self.calls[at].stage = Stage::PostHook(class, outcome);
@@ -544,7 +545,8 @@ impl Turn {
                 result
             };
             chars += result_chars(&result);
-            out.emit(ToolResultAdded { round: self.round, message: message.clone(), result });
+            let (message, result) = (message.clone(), result.into());
+            out.emit(ToolResultAdded { round: self.round, message, result });
         }
         out.emit(ToolBatchFinished { round: self.round, added, skipped, failed });
         // The state has the results only after this append; the next step waits for it.

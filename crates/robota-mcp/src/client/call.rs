@@ -31,6 +31,12 @@ impl McpCall {
         Some(Self { server: server.clone(), definition })
     }
 
+    /// Returns the tool with the name that the server gives it.
+    pub(super) fn of(server: &Arc<Server>, tool: &str) -> Option<Self> {
+        let definition = server.tools().into_iter().find(|it| it.name() == tool)?;
+        Some(Self { server: server.clone(), definition })
+    }
+
     /// Calls the tool and returns the result of the server.
     pub(super) async fn request(
         &self,

@@ -29,7 +29,8 @@ pub struct FormField {
     pub title: String,
     /// What the user should enter; empty if the server does not say it.
     pub description: String,
-    /// Whether an answer is needed.
+    /// Whether the server refuses the form without it; an answer then needs a value or a
+    /// default.
     pub required: bool,
     /// What can be answered, and within which limits.
     pub kind: FieldKind,
@@ -49,9 +50,9 @@ pub enum FieldKind {
         /// `email`, `uri`, `date` or `date-time`; others are not checked.
         format: Option<String>,
     },
-    /// A number, with its limits.
+    /// A number of any size within its limits.
     Number {
-        /// Whether a fraction is refused.
+        /// Whether the server asks for an integer, so that a fraction is refused.
         integer: bool,
         /// The smallest value that is accepted.
         min: Option<f64>,
@@ -62,7 +63,7 @@ pub enum FieldKind {
     Switch,
     /// One of several texts; the answer is its value.
     One(Vec<FormChoice>),
-    /// Several of several texts.
+    /// A list of several texts; the answer is an array of their values.
     Many {
         /// The texts, as the server lists them.
         choices: Vec<FormChoice>,

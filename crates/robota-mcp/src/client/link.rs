@@ -22,7 +22,7 @@ impl LinkError {
         Self { problem: error.to_string(), limit: false }
     }
 
-    /// Tells what happened to a request, without its address, which may have secrets.
+    /// Describes what happened to a request, without its address, which may have secrets.
     pub(super) fn of_request(error: reqwest::Error) -> Self {
         Self::new(error_chain(&error.without_url()))
     }

@@ -80,14 +80,14 @@ pub struct Elicitation {
 /// What a server asks the user for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ElicitationKind {
-    /// To fill in a form.
+    /// The user is asked to fill in a form; the server gets the values.
     Form {
-        /// The form, read and checked.
+        /// The form that the terminal shows, read from `schema` and checked.
         form: Form,
         /// The schema of the form, for clients that show it themselves.
         schema: Value,
     },
-    /// To open an address.
+    /// The user is asked to open an address; the server gets only the consent.
     Address {
         /// The address; `http` or `https` only.
         url: String,

@@ -17,7 +17,7 @@ use crate::names::{prompt_names, shown};
 pub struct PromptCommand {
     /// The name of the command, without the slash.
     pub name: String,
-    /// What the prompt is for, in the words of the server.
+    /// What the prompt is for, as the server describes it.
     pub description: String,
     /// The arguments, for people: `<needed>` and `[optional]`.
     pub argument_hint: String,

@@ -10,8 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::connection::{Connection, RequestLimits};
 use super::list::{Listed, list};
 use super::server::Server;
-use super::servers::McpServers;
-use super::session_tools::{LIST_RESOURCES, READ_RESOURCE};
+use super::session_tools::{LIST_RESOURCES, READ_RESOURCE, SessionTools};
 use super::{outcome, rounds};
 use crate::error::McpError;
 use crate::text::clean_line;
@@ -21,11 +20,11 @@ const MAX_LISTED: usize = 200;
 
 pub(super) struct ListResources {
     spec: ToolSpec,
-    servers: McpServers,
+    tools: SessionTools,
 }
 
 impl ListResources {
-    pub(super) fn new(servers: McpServers) -> Self {
+    pub(super) fn new(tools: SessionTools) -> Self {
         let spec = ToolSpec {
             name: LIST_RESOURCES.to_owned(),
             description: "Lists resources of MCP servers with their addresses.".to_owned(),
@@ -36,7 +35,7 @@ impl ListResources {
             }),
             class: Class::Inspect,
         };
-        Self { spec, servers }
+        Self { spec, tools }
     }
 }
 
@@ -49,8 +48,8 @@ impl Tool for ListResources {
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
         let wanted = input.get("server").and_then(Value::as_str);
         let servers = match wanted {
-            Some(name) => self.servers.find(name).into_iter().collect(),
-            None => self.servers.all(),
+            Some(name) => self.tools.visible_server(name).into_iter().collect(),
+            None => self.tools.visible_servers(),
         };
         let servers = servers.iter().filter(|server| server.has_resources());
         // All at once: a server that does not answer must not delay the others.
@@ -66,7 +65,7 @@ impl Tool for ListResources {
         }
         match (lines.is_empty(), wanted) {
             (false, _) => ToolOutcome::ok(lines.join("\n")),
-            (true, Some(server)) if self.servers.find(server).is_none() => {
+            (true, Some(server)) if self.tools.visible_server(server).is_none() => {
                 ToolOutcome::not_run("not_found", format!("there is no MCP server `{server}`"))
             }
             (true, _) => ToolOutcome::ok("there are no resources"),
@@ -140,11 +139,11 @@ pub(super) async fn read(
 
 pub(super) struct ReadResource {
     spec: ToolSpec,
-    servers: McpServers,
+    tools: SessionTools,
 }
 
 impl ReadResource {
-    pub(super) fn new(servers: McpServers) -> Self {
+    pub(super) fn new(tools: SessionTools) -> Self {
         let spec = ToolSpec {
             name: READ_RESOURCE.to_owned(),
             description: "Reads a resource of an MCP server.".to_owned(),
@@ -158,7 +157,7 @@ impl ReadResource {
             // chooses.
             class: Class::Execute,
         };
-        Self { spec, servers }
+        Self { spec, tools }
     }
 }
 
@@ -170,7 +169,7 @@ impl Tool for ReadResource {
 
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
         let text = |key: &str| input.get(key).and_then(Value::as_str).unwrap_or_default();
-        let Some(server) = self.servers.find(text("server")) else {
+        let Some(server) = self.tools.visible_server(text("server")) else {
             let text = format!("there is no MCP server `{}`", text("server"));
             return ToolOutcome::not_run("not_found", text);
         };

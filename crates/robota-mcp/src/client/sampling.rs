@@ -40,16 +40,16 @@ pub struct SamplingRequest {
 pub struct SamplingMessage {
     /// Whether the model said it; otherwise the user.
     pub by_model: bool,
-    /// The text, without hidden characters.
+    /// What was said, without hidden characters so that the user sees all that the model sees.
     pub text: String,
 }
 
-/// What the model answered.
+/// What the model answered, for the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SamplingAnswer {
     /// The id of the model that answered; the server gets it.
     pub model: String,
-    /// The text of the answer.
+    /// What the model wrote; the server gets it unchanged.
     pub text: String,
     /// Whether the answer was cut at the limit of tokens.
     pub cut: bool,

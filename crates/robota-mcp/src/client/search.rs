@@ -55,8 +55,7 @@ fn description(tools: &SessionTools, all: &[Named]) -> String {
                     be called afterwards."
             .to_owned();
     let starting: Vec<_> = tools
-        .servers()
-        .all()
+        .visible_servers()
         .iter()
         .filter(|server| !server.is_known() && server.status() != ServerStatus::Disabled)
         .map(|server| server.name().to_owned())
@@ -101,7 +100,7 @@ impl Tool for ToolSearch {
     }
 
     fn awaited(&self) -> Vec<AwaitedTools> {
-        let servers = self.tools.servers().all();
+        let servers = self.tools.visible_servers();
         let starting = servers.iter().filter(|server| server.is_starting());
         let tools = starting.map(|server| AwaitedTools {
             prefix: format!("mcp__{}__", server_part(server.name())),

@@ -33,7 +33,7 @@ const REFRESH_PERIOD: Duration = Duration::from_secs(1);
 pub enum ServerStatus {
     /// It has not been needed yet, so it was not started.
     Pending,
-    /// It is being started.
+    /// It is being started or connected to; calls wait for it.
     Starting,
     /// It is connected and its lists were read.
     Connected,
@@ -48,7 +48,7 @@ pub enum ServerStatus {
 /// Reports the status of a server, for lists.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ServerReport {
-    /// The name in the configuration.
+    /// The key of the server in `mcpServers`.
     pub name: String,
     /// Whether it can be used, and if not, why.
     pub status: ServerStatus,
@@ -82,10 +82,11 @@ pub struct ToolChangesReport {
     pub instructions: bool,
 }
 
-/// Reports what an approval changed.
+/// Reports what an approval accepted.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Approved {
-    /// The names of what changed.
+    /// The tools that were new, differed or were missing, and whether the instructions
+    /// differed.
     pub changes: ToolChanges,
     /// What was approved, in full; none if nothing needed approval.
     pub review: Option<ChangeReview>,
@@ -94,7 +95,7 @@ pub struct Approved {
 /// Holds what a server says to models about its tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerInstructions {
-    /// The name in the configuration.
+    /// The key of the server in `mcpServers`, to which models assign the text.
     pub server: String,
     /// The text that the user approved, at most 2 KB and without hidden characters.
     pub text: String,

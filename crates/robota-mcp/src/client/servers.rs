@@ -336,6 +336,39 @@ impl McpServers {
         })
     }
 
+    /// Calls a tool by the names that the configuration and the server use, over the connection that the
+    /// calls of models have. A server that was not needed yet is connected. The request is cancelled if
+    /// the future is dropped.
+    ///
+    /// # Errors
+    /// If there is no such server or tool, or the server fails.
+    pub async fn call_tool(
+        &self,
+        server: &str,
+        tool: &str,
+        arguments: Value,
+    ) -> Result<Value, McpError> {
+        let (server, tool) = (self.named(server)?, tool.to_owned());
+        until_dropped(server.name().to_owned(), async move |cancel| {
+            // Its tools are known only then, unless they were known from an earlier run.
+            server.connection_until(&cancel).await?;
+            match McpCall::of(&server, &tool) {
+                Some(call) => call.request(arguments, &cancel, None, None).await,
+                None => Err(McpError::Invalid {
+                    server: server.name().to_owned(),
+                    problem: format!("it has no tool `{tool}` that can be called"),
+                }),
+            }
+        })
+        .await
+    }
+
+    /// Returns whether a server of this name is configured.
+    #[must_use]
+    pub fn has(&self, server: &str) -> bool {
+        self.find(server).is_some()
+    }
+
     /// Returns the text of the result of [`McpServers::call`].
     pub async fn result_text(result: &Value) -> String {
         outcome::from_result(result, &CallContext::detached()).await.text()

@@ -34,9 +34,11 @@ pub struct SessionTools {
     shared: Arc<Shared>,
     /// What every tool must satisfy by its name.
     allowed: Vec<NameFilter>,
+    /// What every server must satisfy by its name.
+    visible: Vec<NameFilter>,
 }
 
-/// Returns whether a tool of this name is offered.
+/// Returns whether a tool or a server of this name is offered.
 type NameFilter = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 struct Shared {
@@ -65,7 +67,7 @@ impl Named {
 impl SessionTools {
     pub(super) fn new(servers: McpServers) -> Self {
         let shared = Shared { servers, loaded: Mutex::default(), loads: AtomicU64::new(0) };
-        Self { shared: Arc::new(shared), allowed: Vec::new() }
+        Self { shared: Arc::new(shared), allowed: Vec::new(), visible: Vec::new() }
     }
 
     /// Returns only the tools whose names this allows. A search finds no others.
@@ -74,6 +76,27 @@ impl SessionTools {
         let mut only = self.clone();
         only.allowed.push(Arc::new(allowed));
         only
+    }
+
+    /// Returns only the tools and resources of the servers whose names this allows.
+    #[must_use]
+    pub fn only_servers(&self, visible: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        let mut only = self.clone();
+        only.visible.push(Arc::new(visible));
+        only
+    }
+
+    /// Returns the servers whose tools and resources there are.
+    pub(super) fn visible_servers(&self) -> Vec<Arc<Server>> {
+        let mut servers = self.servers().all();
+        servers.retain(|server| self.visible.iter().all(|visible| visible(server.name())));
+        servers
+    }
+
+    /// Returns one of these servers by its name.
+    pub(super) fn visible_server(&self, name: &str) -> Option<Arc<Server>> {
+        let found = self.servers().find(name)?;
+        self.visible.iter().all(|visible| visible(found.name())).then_some(found)
     }
 
     fn allows(&self, name: &str) -> bool {
@@ -87,7 +110,7 @@ impl SessionTools {
     /// Returns all tools, with their names for models.
     fn named(&self) -> Vec<Named> {
         let mut named = Vec::new();
-        for server in self.servers().all() {
+        for server in self.visible_servers() {
             let tools = server.tools();
             let names: Vec<_> = tools.iter().map(ToolDefinition::name).collect();
             let names = tool_names(server.name(), &names);
@@ -129,13 +152,15 @@ impl SessionTools {
         let before = loaded.len();
         loaded.extend(names);
         if loaded.len() != before {
+            // Only for new names: with each version the tools are sent again, and the service's
+            // cache is lost.
             self.shared.loads.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Returns whether a server is, or will be, started for the first time.
     pub(super) fn is_starting(&self) -> bool {
-        self.servers().all().iter().any(|server| server.is_starting())
+        self.visible_servers().iter().any(|server| server.is_starting())
     }
 }
 
@@ -152,10 +177,10 @@ impl ToolSource for SessionTools {
         if (defers || self.is_starting()) && self.allows(TOOL_SEARCH) {
             tools.push(Arc::new(ToolSearch::new(self.clone(), &all)));
         }
-        if self.servers().all().iter().any(|server| server.has_resources()) {
+        if self.visible_servers().iter().any(|server| server.has_resources()) {
             let (list, read): (Arc<dyn Tool>, Arc<dyn Tool>) = (
-                Arc::new(ListResources::new(self.servers().clone())),
-                Arc::new(ReadResource::new(self.servers().clone())),
+                Arc::new(ListResources::new(self.clone())),
+                Arc::new(ReadResource::new(self.clone())),
             );
             tools.extend([list, read].into_iter().filter(|tool| self.allows(&tool.spec().name)));
         }
@@ -167,6 +192,8 @@ impl ToolSource for SessionTools {
             let found = if offered {
                 tool.found()
             } else {
+                // Hidden and not left out: a call of a tool that the model remembers loads it
+                // instead of failing.
                 Some((tool.server, (McpTool::hidden_spec(tool.name), tool.definition)))
             };
             if let Some((server, found)) = found {

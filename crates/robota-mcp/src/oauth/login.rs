@@ -42,7 +42,7 @@ pub enum LoginError {
     Redirect {
         /// The port that the caller wanted; 0 for any free one.
         port: u16,
-        /// Why it cannot be used, in the words of the system.
+        /// Why it cannot be used, as the operating system reports it.
         problem: String,
     },
     /// The authorisation failed; the text may be that of the authorisation server.

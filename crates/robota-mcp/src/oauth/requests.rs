@@ -60,6 +60,7 @@ impl LoginRequests {
         self.addresses.check(&url)?;
         let is_document = request.method() == Method::GET;
         let one_less = |left: usize| left.checked_sub(1);
+        // Only documents are counted: the exchange of the code must not fail because of them.
         if is_document
             && self.documents.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_err()
         {
@@ -74,6 +75,7 @@ impl LoginRequests {
         let mut body = Vec::new();
         let mut stream = response.bytes_stream();
         while let Some(chunk) = stream.next().await {
+            // Without the address, which can contain a code.
             let chunk = chunk.map_err(reqwest::Error::without_url)?;
             if body.len() + chunk.len() > MAX_BODY {
                 return Err(format!("the answer has more than {MAX_BODY} bytes").into());

@@ -5,7 +5,7 @@ use rmcp::model::{ContentBlock, PromptMessage, ResourceContents, Role};
 /// Holds a part of a result, or of a message of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServedContent {
-    /// Plain text or Markdown.
+    /// Plain text or Markdown, which the protocol does not tell apart.
     Text(String),
     /// An image with all of its bytes.
     Image {
@@ -21,7 +21,7 @@ pub enum ServedContent {
         /// The media type, such as `audio/wav`.
         media_type: String,
     },
-    /// A resource with its content.
+    /// A resource with its content, so that the host need not read it.
     Resource(ServedResource),
 }
 
@@ -39,7 +39,7 @@ pub struct ServedResource {
 /// Holds the content of a resource as text or bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResourceBody {
-    /// Text in UTF-8.
+    /// The text of a resource, which the protocol sends as a JSON string.
     Text(String),
     /// Bytes of a file that is no text, as base64.
     Base64(String),

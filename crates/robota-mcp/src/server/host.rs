@@ -117,7 +117,7 @@ impl OpenQuestion {
 pub enum LogLevel {
     /// Details for developers of the server.
     Debug,
-    /// Normal events; the default.
+    /// Normal events. Hosts get these and higher levels until they choose another one.
     #[default]
     Info,
     /// Events that an administrator may want to see.
@@ -128,9 +128,9 @@ pub enum LogLevel {
     Error,
     /// A part of the server failed.
     Critical,
-    /// It needs attention at once.
+    /// An administrator must act at once.
     Alert,
-    /// The server cannot be used.
+    /// The server cannot be used any more.
     Emergency,
 }
 

@@ -17,7 +17,7 @@ use super::{Served, ServerInfo};
 /// the token.
 pub type HttpService = StreamableHttpService<Handler, LocalSessionManager>;
 
-/// How a server is reached.
+/// Who may reach a server over HTTP, and how it ends.
 pub struct HttpOptions {
     /// The names by which clients may reach the server, with or without a port.
     pub hosts: Vec<String>,

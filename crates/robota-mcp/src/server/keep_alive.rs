@@ -13,7 +13,7 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 
 /// The interval of the signs of life.
 const EVERY: Duration = Duration::from_secs(60);
-/// How often a call shows signs of life: for a day. A call whose host is gone may wait for ever.
+/// How often a call shows signs of life: for a day. A call whose host is gone may never end.
 const TIMES: u32 = 24 * 60;
 /// No request has this number: the library counts from zero.
 const NO_REQUEST: u64 = u64::MAX;
@@ -36,7 +36,8 @@ impl KeepAlive {
     ) -> T {
         let mut call = pin!(call);
         if let (Some(sessions), Some(session)) = (&self.0, session(request)) {
-            // Beside the call, not between its steps: a host that does not read stops the worker of its
+            // In parallel to the call, not between its steps: a host that does not read stops the
+            // worker of its
             // session, which then answers no sign of life, and must not stop the call with it.
             tokio::select! {
                 result = &mut call => return result,

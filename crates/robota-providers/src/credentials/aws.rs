@@ -30,7 +30,7 @@ impl Aws {
         if let Some(token) = &self.session_token {
             set_header(request, "x-amz-security-token", token.expose())?;
         }
-        // Sorted by name, as the algorithm requires; hence a `BTreeMap`.
+        // A `BTreeMap`, because the algorithm requires the headers sorted by name.
         let mut headers = BTreeMap::from([("host".to_owned(), host(&request.url))]);
         for (name, value) in &request.headers {
             // Only headers that no proxy changes on the way.

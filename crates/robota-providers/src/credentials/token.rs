@@ -103,6 +103,8 @@ impl TokenSource {
             host.client.send(request).await?
         };
         let status = response.status;
+        // Before the body is used: on a machine outside of the cloud another server may have
+        // answered.
         let accepted = self.exchange.accepts(&response.headers);
         let text = response.text(MAX_ANSWER).await?;
         if !accepted {

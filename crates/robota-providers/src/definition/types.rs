@@ -79,7 +79,7 @@ pub struct ProbeReport {
 pub struct ProviderDefinition<P: ?Sized> {
     /// The `type` of the provider in the settings.
     pub provider_type: String,
-    /// Other names that [`find_definition`] accepts.
+    /// Other names by which [`find_definition`] finds it.
     pub aliases: Vec<String>,
     /// The name to show to people.
     pub display_name: String,

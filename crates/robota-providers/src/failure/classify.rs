@@ -97,7 +97,7 @@ fn retryable(reason: FailureReason) -> bool {
     }
 }
 
-// The lists have the words of many services and gateways, in lower case.
+// The lists have phrases from the errors of many services and gateways, in lower case.
 const CONTEXT_TOO_LONG: &[&str] = &[
     "prompt is too long",
     "maximum context length",

@@ -1,4 +1,5 @@
-//! Looks up the addresses of hosts, and tells a name that does not exist from a lookup that failed.
+//! Looks up the addresses of hosts, and distinguishes a name that does not exist from a lookup that
+//! failed.
 
 use std::collections::HashSet;
 use std::error::Error;

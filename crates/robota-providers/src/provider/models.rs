@@ -37,7 +37,8 @@ impl HttpProvider {
             let before = entries.len();
             entries.extend(read_page(&page));
             match next_page(&first, &page) {
-                // A page that adds nothing would be followed by itself for ever.
+                // A service may return the same page again and again; one that adds nothing ends
+                // the list.
                 Some(next) if entries.len() > before => url = next,
                 _ => break,
             }

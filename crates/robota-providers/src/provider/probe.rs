@@ -34,7 +34,7 @@ pub struct Probe {
     pub total: Duration,
     /// Whether the model called the requested tool.
     pub calls_tools: bool,
-    /// Why the model stopped.
+    /// Why the model ended its answer to the probe.
     pub stop: StopReason,
     /// The tokens the probe used, if the service reports them.
     pub usage: Option<Usage>,

@@ -29,6 +29,8 @@ impl Parser<'_> {
         }
         self.rest = self.rest.trim_start();
         if self.consume(self.quote) {
+            // The quote has several characters, so a text may contain ordinary quotes without
+            // escapes.
             let end = self.rest.find(self.quote)?;
             let text = self.rest[..end].to_owned();
             self.rest = &self.rest[end + self.quote.len()..];

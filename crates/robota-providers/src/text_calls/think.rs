@@ -109,6 +109,7 @@ impl ReasoningSplitter {
                 }
                 State::Reasoning(close) => {
                     let ends =
+                        // Some models begin a call without closing their reasoning.
                         [(self.buffer.find(close), close.len()), (self.buffer.find(CALL), 0)];
                     let end = ends.into_iter().filter_map(|(at, length)| Some((at?, length))).min();
                     let Some((at, length)) = end else {

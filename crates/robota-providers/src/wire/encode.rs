@@ -268,6 +268,7 @@ pub(crate) fn arguments(input: &ToolInput) -> Cow<'_, Value> {
         ToolInput::Json(value @ Value::Object(_)) => Cow::Borrowed(value),
         ToolInput::Json(Value::Null) => Cow::Owned(json!({})),
         ToolInput::Json(value) => Cow::Owned(json!({ "value": value })),
+        // Sent back as it was, so that the model sees its own mistake.
         ToolInput::Unparsed(unparsed) => Cow::Owned(json!({ "invalid_json": unparsed.raw })),
     }
 }
@@ -298,6 +299,7 @@ pub(crate) fn tool_name(name: &str) -> Cow<'_, str> {
         return Cow::Borrowed(name);
     }
     let letters = name.chars().map(|letter| if fits(letter) { letter } else { '_' });
+    // The limit of most services is 64.
     let name: String = letters.take(64).collect();
     Cow::Owned(if name.is_empty() { "unnamed".to_owned() } else { name })
 }

@@ -44,7 +44,7 @@ pub enum PoolError {
         /// [`PoolLimits::max_live`](crate::PoolLimits::max_live) of the pool.
         limit: usize,
     },
-    /// The pool is shutting down.
+    /// The pool is shutting down and opens no more sessions.
     #[error("the pool is shutting down")]
     Closing,
 }

@@ -18,9 +18,9 @@ pub enum ScheduleError {
     /// A time, a zone, a period or a pattern is not valid.
     #[error("`{value}` is not {expected}{reason}")]
     Invalid {
-        /// The text that was given.
+        /// The text that the caller gave.
         value: String,
-        /// What it should be.
+        /// What a valid text looks like, to complete the message.
         expected: &'static str,
         /// The reason, beginning with a colon; may be empty.
         reason: String,

@@ -4,7 +4,8 @@
 
 use robota_core::approve::{Answer, Question};
 use robota_core::event::Envelope;
-use robota_core::hook::{HookInput, HookReply};
+use robota_core::gate::Restrictions;
+use robota_core::hook::{HookEnd, HookEvent, HookExit, HookInput, HookReply};
 use robota_core::task::{TaskError, TaskFinished};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -29,17 +30,23 @@ pub enum ToAgent {
         /// ignored: the end of the turn says that it was not taken.
         text: String,
     },
-    /// Interrupts the running turn.
+    /// Interrupts the turn of the agent that runs.
     Cancel {
         /// Why it is interrupted, for people.
         reason: String,
     },
-    /// Replies to a request.
+    /// Answers a request of the agent.
     Reply {
         /// The number of the request, which the agent chose.
         number: u64,
         /// The reply, of the same kind as the request.
         reply: AgentReply,
+    },
+    /// Makes the permissions of the agent stricter: rules that the session of the parent received after
+    /// the start.
+    Restrict {
+        /// The rules that deny calls or require approval.
+        rules: Restrictions,
     },
     /// Ends the session and the process.
     Close {
@@ -82,10 +89,26 @@ pub enum FromAgent {
         /// What the parent has to decide.
         request: Box<AgentRequest>,
     },
-    /// The agent withdrew a request.
+    /// The agent no longer waits for the reply to a request.
     Withdrawn {
         /// The number of the request that needs no reply any more.
         number: u64,
+    },
+    /// A hook of the agent starts.
+    HookStarted {
+        /// The number by which its end names the run; unique in the process.
+        run: u64,
+        /// The event at which it runs.
+        event: HookEvent,
+        /// What its matcher was compared with.
+        target: String,
+    },
+    /// A hook of the agent has ended.
+    HookEnded {
+        /// The number of the run.
+        run: u64,
+        /// How it ended; none if it was cancelled.
+        exit: Option<HookExitLine>,
     },
     /// The turn has ended; another prompt or the end may follow.
     Ended {
@@ -98,11 +121,36 @@ pub enum FromAgent {
     },
 }
 
+/// How a hook of an agent ended, and what it printed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookExitLine {
+    /// How it ended, before its output is read.
+    pub end: HookEnd,
+    /// Its standard output as text.
+    pub stdout: String,
+    /// Its standard error as text.
+    pub stderr: String,
+}
+
+impl From<&HookExit> for HookExitLine {
+    fn from(exit: &HookExit) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self { end: exit.end.clone(), stdout: text(&exit.stdout), stderr: text(&exit.stderr) }
+    }
+}
+
+impl From<HookExitLine> for HookExit {
+    fn from(line: HookExitLine) -> Self {
+        let (stdout, stderr) = (line.stdout.into_bytes(), line.stderr.into_bytes());
+        Self { end: line.end, stdout, stdout_cut: false, stderr }
+    }
+}
+
 /// What only the parent of an agent can decide.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentRequest {
-    /// A call needs approval.
+    /// A call of the agent needs approval.
     Question(Question),
     /// Hooks of the parent's program run for a call.
     Hook {
@@ -117,9 +165,9 @@ pub enum AgentRequest {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentReply {
-    /// The answer to [`AgentRequest::Question`].
+    /// What the user decided about an [`AgentRequest::Question`].
     Answer(Answer),
-    /// The reply to [`AgentRequest::Hook`].
+    /// What the hooks of the parent decided about an [`AgentRequest::Hook`].
     Hook(HookReply),
 }
 

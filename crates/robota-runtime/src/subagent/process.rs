@@ -10,6 +10,8 @@ use futures::FutureExt as _;
 use futures::future::{AbortHandle, Abortable, BoxFuture};
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use robota_core::event::{Envelope, Event};
+use robota_core::gate::Restrictions;
+use robota_core::hook::{HookObserver, ObservedHook};
 use robota_core::task::{
     TaskError, TaskErrorCategory, TaskFinished, TaskKind, TaskPlace, TaskStatus,
 };
@@ -40,6 +42,10 @@ pub struct NewAgentProcess {
     pub observer: AgentObserver,
     /// Says why the agent must stop, at a time at which there may be no event: its time is used up.
     pub stops: mpsc::UnboundedReceiver<String>,
+    /// Rules that the session of the parent receives while the agent runs, and that apply to it too.
+    pub rules: mpsc::UnboundedReceiver<Restrictions>,
+    /// Observes the hooks of the agent; none if nothing shows them.
+    pub hooks: Option<Arc<dyn HookObserver>>,
 }
 
 /// Receives the events of an agent's session, and returns why the agent must stop.
@@ -96,7 +102,7 @@ impl AgentConversations for ProcessAgents {
         job: &AgentJob,
         reporter: &TaskReporter,
     ) -> Result<Box<dyn Conversation>, TaskError> {
-        let NewAgentProcess { mut spec, start, observer, stops } =
+        let NewAgentProcess { mut spec, start, observer, stops, rules, hooks } =
             self.processes.prepare(job).await?;
         let (send, lines) = mpsc::unbounded_channel();
         let splitter = Mutex::new(LineSplitter::default());
@@ -138,6 +144,9 @@ impl AgentConversations for ProcessAgents {
             stderr,
             observer,
             stops,
+            rules,
+            hooks,
+            hook_runs: HashMap::new(),
             processes: self.processes.clone(),
             job: job.clone(),
             crashed: None,
@@ -170,6 +179,10 @@ struct AgentProcess {
     stderr: Arc<Mutex<String>>,
     observer: AgentObserver,
     stops: mpsc::UnboundedReceiver<String>,
+    rules: mpsc::UnboundedReceiver<Restrictions>,
+    hooks: Option<Arc<dyn HookObserver>>,
+    /// The hooks of the agent that run.
+    hook_runs: HashMap<u64, Box<dyn ObservedHook>>,
     processes: Arc<dyn AgentProcesses>,
     job: AgentJob,
     /// Why the process ended before its session was closed.
@@ -235,6 +248,17 @@ impl AgentProcess {
                     abort.abort();
                 }
             }
+            FromAgent::HookStarted { run, event, target } => {
+                if let Some(hooks) = &self.hooks {
+                    self.hook_runs.insert(run, hooks.started(event, &target));
+                }
+            }
+            FromAgent::HookEnded { run, exit } => {
+                // Dropped without an end if the hook was cancelled.
+                if let (Some(mut hook), Some(exit)) = (self.hook_runs.remove(&run), exit) {
+                    hook.ended(&exit.into());
+                }
+            }
             FromAgent::Ended { finished, taken } => {
                 inputs.put_back(self.sent.split_off(taken.min(self.sent.len())));
                 return Some(match self.stopped.take() {
@@ -289,14 +313,20 @@ impl Conversation for AgentProcess {
     ) -> TaskFinished {
         self.sent.clear();
         self.read = 0;
+        // What was forbidden since the last turn applies to this one.
+        while let Ok(rules) = self.rules.try_recv() {
+            self.send(&ToAgent::Restrict { rules });
+        }
         self.send(&ToAgent::Prompt { text: prompt });
         let running = self.running.clone();
         let mut ended = std::pin::pin!(running.ended());
         let mut cancelled = false;
         loop {
             tokio::select! {
-                // What the process wrote before it ended counts.
                 biased;
+                // First: calls that the agent asks about later are judged by them.
+                Some(rules) = self.rules.recv() => self.send(&ToAgent::Restrict { rules }),
+                // What the process wrote before it ended counts.
                 Some(line) = self.lines.recv() => {
                     if let Some(end) = self.take(line, &task.inputs, progress, reporter) {
                         return end;

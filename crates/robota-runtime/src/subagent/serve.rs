@@ -7,10 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use robota_core::approve::{Answer, Approver, Question};
+use robota_core::gate::Restrictions;
 use robota_core::hook::{
-    HookAnswer, HookInput, HookPoint, HookReply, Hooks, PostToolDecision, PreToolDecision,
-    PromptDecision, StopDecision,
+    BatchDecision, HookAnswer, HookEvent, HookExit, HookInput, HookObserver, HookPoint, HookReply,
+    Hooks, ObservedHook, PostToolDecision, PreToolDecision, PromptDecision, StopDecision,
 };
+use robota_core::permission::Verdict;
 use robota_session::{Session, SessionError};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -51,6 +53,12 @@ impl ParentRequests {
     #[must_use]
     pub fn new(output: AgentOutput) -> Self {
         Self { output, next: Arc::default(), open: Arc::default() }
+    }
+
+    /// Returns an observer that reports the hooks of this process to the parent.
+    #[must_use]
+    pub fn hook_observer(&self) -> Arc<dyn HookObserver> {
+        Arc::new(ReportedHooks { output: self.output.clone(), runs: AtomicU64::default() })
     }
 
     /// Returns hooks that run in the parent. `points` are those that have hooks there.
@@ -112,6 +120,42 @@ impl Approver for ParentRequests {
     }
 }
 
+/// Reports the hooks of this process to the parent.
+struct ReportedHooks {
+    output: AgentOutput,
+    runs: AtomicU64,
+}
+
+impl HookObserver for ReportedHooks {
+    fn started(&self, event: HookEvent, target: &str) -> Box<dyn ObservedHook> {
+        // Relaxed is enough: the numbers only have to differ.
+        let run = self.runs.fetch_add(1, Ordering::Relaxed);
+        self.output.send(&FromAgent::HookStarted { run, event, target: target.to_owned() });
+        Box::new(ReportedHook { output: self.output.clone(), run, ended: false })
+    }
+}
+
+struct ReportedHook {
+    output: AgentOutput,
+    run: u64,
+    ended: bool,
+}
+
+impl ObservedHook for ReportedHook {
+    fn ended(&mut self, exit: &HookExit) {
+        self.ended = true;
+        self.output.send(&FromAgent::HookEnded { run: self.run, exit: Some(exit.into()) });
+    }
+}
+
+impl Drop for ReportedHook {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.output.send(&FromAgent::HookEnded { run: self.run, exit: None });
+        }
+    }
+}
+
 /// Hooks that run in the parent.
 struct ParentHooks {
     requests: ParentRequests,
@@ -141,6 +185,7 @@ fn unanswered(point: HookPoint) -> HookReply {
     match point {
         HookPoint::PreToolUse => HookAnswer::PreToolUse(PreToolDecision::Deny { reason }),
         HookPoint::PostToolUse => HookAnswer::PostToolUse(PostToolDecision::Block { reason }),
+        HookPoint::PostToolBatch => HookAnswer::PostToolBatch(BatchDecision::Stop { reason }),
         HookPoint::UserPromptSubmit => {
             HookAnswer::UserPromptSubmit(PromptDecision::Block { reason })
         }
@@ -149,6 +194,19 @@ fn unanswered(point: HookPoint) -> HookReply {
         HookPoint::Stop => HookAnswer::Stop(StopDecision::Finish),
     }
     .into()
+}
+
+/// Makes the permissions stricter. An agent that cannot apply a rule must not continue without it.
+fn restrict(session: &Session, rules: Restrictions) -> Result<(), String> {
+    let permissions = session.permissions();
+    for (verdict, rules) in [(Verdict::Deny, rules.deny), (Verdict::Ask, rules.ask)] {
+        if !rules.is_empty() {
+            permissions
+                .restrict(verdict, &rules)
+                .map_err(|error| format!("a rule of the session cannot be applied: {error}"))?;
+        }
+    }
+    Ok(())
 }
 
 /// Works on prompts until the input ends, then closes the session.
@@ -168,6 +226,10 @@ pub async fn serve_agent(
             Some(ToAgent::Prompt { text }) => text,
             Some(ToAgent::Close { reason }) => {
                 ending = Some(reason);
+                continue;
+            }
+            Some(ToAgent::Restrict { rules }) => {
+                ending = restrict(session, rules).err();
                 continue;
             }
             // A follow-up that arrives after the turn was not counted as taken: the parent sends it again,
@@ -198,6 +260,12 @@ pub async fn serve_agent(
                     }
                     Some(ToAgent::Reply { number, reply }) => requests.take(number, reply),
                     Some(ToAgent::Cancel { .. }) => cancel.cancel(),
+                    Some(ToAgent::Restrict { rules }) => {
+                        if let Err(why) = restrict(session, rules) {
+                            ending = Some(why);
+                            cancel.cancel();
+                        }
+                    }
                     Some(ToAgent::Close { reason }) => {
                         ending = Some(reason);
                         cancel.cancel();

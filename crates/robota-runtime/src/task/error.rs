@@ -17,7 +17,7 @@ pub enum TaskManagerError {
     /// Nothing here runs tasks of this kind.
     #[error("nothing here can run a task of kind {}", .0.name())]
     NoRunner(TaskKind),
-    /// Agents may not start agents.
+    /// An agent at the deepest level tried to start another one.
     #[error("an agent cannot start another agent")]
     TooDeep,
     /// No slot is free, and the task may not wait.
@@ -25,10 +25,10 @@ pub enum TaskManagerError {
     Full {
         /// The kind of task that was to start.
         kind: TaskKind,
-        /// How many may run.
+        /// How many tasks of this kind may run at the same time.
         limit: usize,
     },
-    /// The manager was shut down.
+    /// The manager was shut down with its session, so it starts no more tasks.
     #[error("the session is ending; no task can be started")]
     Closed,
     /// The task has ended, so it cannot be changed.
@@ -55,7 +55,7 @@ pub enum TaskManagerError {
     Log {
         /// The task whose output the log has.
         task: TaskId,
-        /// The message of the system.
+        /// What the operating system reports.
         message: String,
     },
     /// The journal of the session cannot be written; the text says why.

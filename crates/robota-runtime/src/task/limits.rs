@@ -12,7 +12,7 @@ pub struct TaskLimits {
     pub idle: Option<Duration>,
     /// The longest time it may run.
     pub runtime: Option<Duration>,
-    /// The most bytes of text.
+    /// The most bytes of text that it may write.
     pub output: Option<u64>,
     /// The most pieces of text, as the model or the program wrote them.
     pub pieces: Option<u64>,

@@ -39,7 +39,7 @@ pub enum TaskEvent {
     },
     /// A task wrote text. It is in its log.
     Text {
-        /// The task that wrote it.
+        /// The id of the task that wrote it.
         task: TaskId,
         /// The text, which may end inside a line.
         text: String,
@@ -73,7 +73,7 @@ pub struct TaskManagerOptions {
     pub process_limits: TaskLimits,
     /// The deepest level of agents; 1 means that agents start no agents.
     pub max_depth: u32,
-    /// Keeps the text of tasks.
+    /// Stores the text that tasks write, in memory or in files.
     pub logs: Arc<dyn TaskLogs>,
     /// Dates the changes of tasks; the watchdogs use tokio's time.
     pub clock: Arc<dyn Clock>,
@@ -314,10 +314,15 @@ impl TaskManager {
                 registry.starting.remove(&task);
             }
             // The journal may get the start nevertheless: a session keeps events that it could not
-            // write, and writes them later. Then it must not have a task that waits for ever.
+            // write, and writes them later. Then it must not have a task that waits without end, or one
+            // that is reported to the model after a restart: the caller has the error.
             let error = TaskError::new(TaskErrorCategory::Start, "its start could not be recorded");
-            let change = TaskChange::Finished(TaskFinished::failed(error));
-            let _ = inner.record(vec![TaskChanged { task, change }.into()]).await;
+            let end = TaskChange::Finished(TaskFinished::failed(error));
+            for change in [end, TaskChange::Reported] {
+                let task = task.clone();
+                // One at a time, because each is refused now and kept for later.
+                let _ = inner.record(vec![TaskChanged { task, change }.into()]).await;
+            }
             return Err(TaskManagerError::Journal(message));
         }
         // Recorded first, started second: after a crash the journal names every task that may have

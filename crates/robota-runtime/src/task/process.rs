@@ -24,7 +24,7 @@ pub struct ProcessWork {
 /// Whether the program of a command is started by the task or runs already.
 #[derive(Debug)]
 pub enum ProcessProgram {
-    /// The task starts it.
+    /// The program does not run yet; the task starts it.
     Start {
         /// The program with its arguments, folder and limits.
         spec: Box<CommandSpec>,

@@ -287,7 +287,8 @@ impl TaskReporter {
         let _ = self.reports.send(TaskReport::Usage(usage));
     }
 
-    /// Reports that the worktree of the task is being removed or kept, which goes on if the runner is dropped.
+    /// Reports that the worktree of the task is being removed or kept, which continues if the
+    /// runner is dropped.
     /// Returns the sender of the worktree that was kept.
     pub(crate) fn settling(&self) -> oneshot::Sender<Option<TaskWorktree>> {
         let (settled, settling) = oneshot::channel();

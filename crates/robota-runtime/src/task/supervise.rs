@@ -46,7 +46,7 @@ struct Watched {
     watchdog: Watchdog,
     /// What its model calls used so far.
     usage: Vec<TaskUsage>,
-    /// Tells which worktree was kept; none while nothing decides about it.
+    /// Receives which worktree was kept; none while nothing decides about it.
     settling: Option<oneshot::Receiver<Option<TaskWorktree>>>,
 }
 

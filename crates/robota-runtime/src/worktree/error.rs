@@ -11,7 +11,7 @@ pub enum WorktreeError {
     /// The folder is in no repository.
     #[error("{} is not in a git repository: {message}", folder.display())]
     NoRepository {
-        /// The folder that was given.
+        /// The folder for which a worktree was wanted.
         folder: PathBuf,
         /// The first lines of git's message.
         message: String,
@@ -22,7 +22,7 @@ pub enum WorktreeError {
     /// A git command ended with an error, or could not be run.
     #[error("git {action} failed: {message}")]
     Git {
-        /// What it was to do.
+        /// What git was asked to do, as a verb.
         action: String,
         /// The first lines of git's message.
         message: String,
@@ -32,10 +32,10 @@ pub enum WorktreeError {
     File {
         /// The file that was read or written.
         path: PathBuf,
-        /// The message of the system.
+        /// What the operating system reports.
         message: String,
     },
-    /// There is no such worktree.
+    /// No worktree of an agent has this name.
     #[error("there is no worktree `{0}`; `robota worktrees list` shows all")]
     Unknown(String),
     /// The worktree has changes that would be lost.
@@ -43,7 +43,7 @@ pub enum WorktreeError {
     HasChanges {
         /// The folder of the worktree, which stays.
         path: PathBuf,
-        /// What would be lost.
+        /// What a removal would lose, for people.
         changes: Vec<String>,
     },
     /// Other worktrees are in the folder of the worktree; their files would be lost with it.

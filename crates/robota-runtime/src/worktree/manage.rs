@@ -14,7 +14,7 @@ pub struct ListedWorktree {
     pub worktree: Worktree,
     /// What would be lost with it; an error if git fails.
     pub changes: Result<Vec<Change>, String>,
-    /// The process that uses it.
+    /// The id of the process whose agent works in it; none if none does.
     pub used_by: Option<u32>,
 }
 

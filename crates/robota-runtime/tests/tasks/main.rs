@@ -427,6 +427,8 @@ async fn run_01_a_journal_that_fails_loses_no_waiter_and_frees_every_slot() {
     for state in recorded.tasks.values().filter(|state| state.task != task) {
         assert_eq!(state.status, TaskStatus::Failed);
         assert_eq!(state.error.as_ref().unwrap().category, TaskErrorCategory::Start);
+        // The caller has the error, so the model does not get a report after a restart.
+        assert!(state.reported);
     }
     assert!(recorded.groups.values().all(|group| group.status == GroupStatus::Done));
     assert_eq!((recorded.tasks.len(), recorded.groups.len()), (2, 1));

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use robota_config::agents::AgentDefinition;
 use robota_core::hook::{
     EventDecision, EventReport, HookData, HookEvent, HookGroup, HookInput, HookPoint, HookReply,
     HookRunner, HookTranscript as _, Hooks,
@@ -15,7 +16,7 @@ use serde_json::{Map, Value};
 
 use super::AgentParts;
 use crate::settings_hooks::HookFiles;
-use crate::skills::OwnHooks;
+use crate::skills::{HookOwner, OwnHooks};
 use crate::transcript::SessionTranscript;
 
 /// The hooks of tool calls and of the events that calls cause, and no others.
@@ -30,7 +31,9 @@ pub(crate) struct ToolHooks {
 impl Hooks for ToolHooks {
     fn has_point(&self, point: HookPoint) -> bool {
         match point {
-            HookPoint::PreToolUse | HookPoint::PostToolUse => self.hooks.has_point(point),
+            HookPoint::PreToolUse | HookPoint::PostToolUse | HookPoint::PostToolBatch => {
+                self.hooks.has_point(point)
+            }
             HookPoint::UserPromptSubmit | HookPoint::Stop => false,
         }
     }
@@ -46,21 +49,27 @@ impl Hooks for ToolHooks {
         let point = HookPoint::ALL.into_iter().find(|point| HookEvent::from(*point) == event);
         match point {
             Some(point) => self.has_point(point),
-            None => event.is_during_call() && self.hooks.has_event(event),
+            None => runs_in_agents(event) && self.hooks.has_event(event),
         }
     }
 
     async fn run_event(&self, data: HookData) -> EventReport {
-        match data.event().is_during_call() {
+        match runs_in_agents(data.event()) {
             true => self.hooks.run_event(data).await,
             false => EventReport::default(),
         }
     }
 }
 
+/// Returns whether the hooks of an event that is no point of a turn run for the calls of an agent. A
+/// model that is used instead of the agent's is a change of the model, too.
+fn runs_in_agents(event: HookEvent) -> bool {
+    event.is_during_call() || event.is_model_switch()
+}
+
 /// Returns how messages name an agent whose definition has hooks.
-pub(crate) fn hook_owner(agent: &str) -> String {
-    format!("the agent `{agent}`")
+pub(crate) fn hook_owner(agent: &AgentDefinition) -> HookOwner {
+    HookOwner { name: format!("the agent `{}`", agent.name), layer: agent.origin.layer }
 }
 
 /// Runs the hooks of the settings, and those of their definitions, for agents and their worktrees.
@@ -95,7 +104,7 @@ impl SettingsAgentHooks {
             group.matcher = Some(agent.to_owned());
             (HookEvent::SubagentStop, group)
         };
-        let owner = hook_owner(agent);
+        let owner = hook_owner(definition);
         own.add_as(&self.parts.project, &owner, &Value::Object(ends), place);
     }
 }

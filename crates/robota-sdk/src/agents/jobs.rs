@@ -291,6 +291,7 @@ impl AgentRuns {
             Ok(agent) => agent,
             Err(error) => return AgentResult::not_started(label, &error),
         };
+        // A caller that no longer waits, such as a turn that was interrupted, wants no result.
         let guard = self.manager.cancel_on_drop([agent.id().clone()]);
         let ended = agent.result().await;
         guard.disarm();

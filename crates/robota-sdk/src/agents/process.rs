@@ -6,10 +6,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use robota_config::agents::AgentDefinition;
+use robota_core::gate::{Gate, Grant, Judgement, Restrictions, Source};
 use robota_core::hook::{HookAnswer, HookPoint, HookReply, Hooks, PreToolDecision};
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalStore;
+use robota_core::message::ToolUse;
+use robota_core::permission::Verdict;
 use robota_core::task::{TaskError, TaskErrorCategory};
+use robota_core::tool::ToolSpec;
 use robota_exec::{CommandSpec, ReaperProgram, SessionVariables};
 use robota_runtime::{
     AgentJob, AgentOutput, AgentProcesses, AgentReply, AgentRequest, FromAgent, NewAgentProcess,
@@ -80,7 +84,8 @@ pub struct AgentStart {
     pub setup: Value,
     /// The model that the session uses at the start of the agent. It replaces that of the setup.
     pub model: String,
-    /// How hard the model thinks.
+    /// The level of effort that the session has at the start of the agent; none for the
+    /// default.
     pub effort: Option<String>,
     job: AgentJob,
     definition: AgentDefinition,
@@ -92,6 +97,9 @@ pub struct AgentStart {
     instructions: String,
     /// The points at which each of the program's hooks runs.
     hooks: Vec<Vec<HookPoint>>,
+    /// Whether the parent observes the hooks that run in the process.
+    #[serde(default)]
+    observes_hooks: bool,
     preloaded: Preloaded,
     mcp_choice: McpChoice,
 }
@@ -121,6 +129,14 @@ impl AgentProcesses for SessionAgentProcesses {
             );
             return Err(TaskError::new(TaskErrorCategory::Start, text));
         }
+        let (send_rules, rules) = mpsc::unbounded_channel();
+        let forwarded: Arc<dyn Gate> = Arc::new(ForwardedRules(send_rules));
+        let open = parts
+            .open
+            .get(&self.parent)
+            .ok_or_else(|| TaskError::new(TaskErrorCategory::Start, "the session has ended"))?;
+        // Before the rules are read: one that is added meanwhile must not be missed.
+        open.session().permissions().pass_restrictions_to(Arc::downgrade(&forwarded));
         let start = AgentStart {
             setup: self.program.setup.clone(),
             model: parts.model.model.clone(),
@@ -136,6 +152,7 @@ impl AgentProcesses for SessionAgentProcesses {
             instructions: parts.instructions.clone(),
             hooks: parts.program_hooks(&job.work).iter().map(points).collect(),
             mcp_choice: parts.mcp_choice.clone(),
+            observes_hooks: parts.hook_observer.is_some(),
         };
         let start = serde_json::to_value(start)
             .map_err(|error| TaskError::new(TaskErrorCategory::Start, error.to_string()))?;
@@ -152,6 +169,8 @@ impl AgentProcesses for SessionAgentProcesses {
         // It returns why the process must stop: the budgets of the agent and of the session, which the
         // process itself cannot see.
         let observer = Box::new(move |envelope: &Arc<_>| {
+            // The session passes rules on for as long as this exists: as long as the agent runs.
+            let _passes_rules = &forwarded;
             own_budget.observe(envelope);
             meter.observe(envelope);
             if let Some(observer) = &observer {
@@ -159,7 +178,8 @@ impl AgentProcesses for SessionAgentProcesses {
             }
             own_budget.exhausted().or_else(|| budget.exhausted())
         });
-        Ok(NewAgentProcess { spec, start, observer, stops })
+        let hooks = parts.hook_observer.clone();
+        Ok(NewAgentProcess { spec, start, observer, stops, rules, hooks })
     }
 
     async fn reply(&self, job: &AgentJob, request: AgentRequest) -> AgentReply {
@@ -190,6 +210,36 @@ impl AgentProcesses for SessionAgentProcesses {
     async fn settle(&self, job: &AgentJob, reason: &str) {
         let agents = SessionAgents { parts: self.parts.clone(), parent: self.parent.clone() };
         agents.close(job, reason).await;
+    }
+}
+
+/// Passes rules of the session on to the process of an agent, which judges its calls itself.
+struct ForwardedRules(mpsc::UnboundedSender<Restrictions>);
+
+#[async_trait]
+impl Gate for ForwardedRules {
+    async fn judge(&self, _call: &ToolUse, tool: &ToolSpec) -> Judgement {
+        // No call gets here. One that did must not run.
+        Judgement {
+            verdict: Verdict::Deny,
+            class: tool.class,
+            reason: "the calls of the agent are judged in its process".to_owned(),
+            source: Source::Rule,
+            rules: Vec::new(),
+            grant: Grant::Full,
+        }
+    }
+
+    fn restrict(&self, verdict: Verdict, rules: &[String]) -> Result<(), String> {
+        let mut restrictions = Restrictions::default();
+        match verdict {
+            Verdict::Deny => restrictions.deny = rules.to_vec(),
+            Verdict::Ask => restrictions.ask = rules.to_vec(),
+            Verdict::Allow => return Err("a restriction cannot allow".to_owned()),
+        }
+        // Fails only if the agent has ended.
+        let _ = self.0.send(restrictions);
+        Ok(())
     }
 }
 
@@ -282,6 +332,7 @@ impl AgentProcess {
         let hooks = start.hooks.into_iter().enumerate();
         // The hooks run in the parent; this process has only their numbers.
         parts.hooks = hooks.map(|(index, points)| requests.hooks(index, points)).collect();
+        parts.hook_observer = start.observes_hooks.then(|| requests.hook_observer());
         let (supervisor, mcp) = (parts.supervisor.clone(), parts.mcp.clone());
         let new = NewAgent {
             parts: Arc::new(parts),

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use robota_config::Settings;
 use robota_config::agents::AgentDefinition;
 use robota_core::tool::ToolSource;
-use robota_mcp::client::{ServerInstructions, SessionTools};
+use robota_mcp::client::{McpServers, ServerInstructions, SessionTools};
 use robota_mcp::names::server_part;
 use serde_json::{Map, Value, json};
 
@@ -51,9 +52,17 @@ impl NamedServers {
     }
 
     /// Returns the configuration of the servers that are started for the agent, or why they are not.
-    pub(crate) fn started(self, choice: &McpChoice) -> Option<Result<String, String>> {
+    pub(crate) fn started(
+        self,
+        choice: &McpChoice,
+        settings: &Settings,
+    ) -> Option<Result<String, String>> {
         if self.own.is_empty() {
             return None;
+        }
+        if let Some(managed) = &settings.managed_servers {
+            let why = managed.refusal();
+            return Some(Err(format!("its MCP servers are not started: {why}")));
         }
         if choice.strict {
             let names: Vec<_> = self.own.keys().map(String::as_str).collect();
@@ -93,6 +102,11 @@ impl AgentServers {
     /// Returns the tools that the agent may use.
     pub(super) fn sources(&self) -> impl Iterator<Item = Arc<dyn ToolSource>> {
         self.used.iter().map(|(_, tools)| -> Arc<dyn ToolSource> { Arc::new(tools.clone()) })
+    }
+
+    /// Returns the servers, those that were started for the agent first.
+    pub(super) fn all(&self) -> Vec<McpServers> {
+        self.used.iter().rev().map(|(mcp, _)| mcp.servers.clone()).collect()
     }
 
     /// Returns the instructions of the servers whose tools the agent may use, and that no rule denies.
@@ -138,8 +152,16 @@ impl AgentParts {
         // Also with a read-only sandbox: none of these tools is known to change files.
         let tools = |mcp: &SessionMcp, servers: Option<Vec<String>>| {
             let (limits, only) = (ToolLimits::of(definition), only.map(<[String]>::to_vec));
-            mcp.allowed().only(move |name| {
-                is_of_server(servers.as_deref(), name) && tools::has(&limits, only.as_deref(), name)
+            let named = servers.clone();
+            let tools = mcp.allowed().only(move |name| {
+                is_of_server(named.as_deref(), name) && tools::has(&limits, only.as_deref(), name)
+            });
+            // The tools for resources serve all servers; those of this agent have only these.
+            tools.only_servers(move |server| {
+                let part = server_part(server);
+                servers
+                    .as_ref()
+                    .is_none_or(|names| names.iter().any(|name| server_part(name) == part))
             })
         };
         let named = NamedServers::of(definition);
@@ -148,7 +170,9 @@ impl AgentParts {
             let names = named.as_ref().map(|named| named.names.clone());
             servers.used.push((mcp.clone(), tools(mcp, names)));
         }
-        if let Some(own) = named.and_then(|named| named.started(&self.mcp_choice)) {
+        if let Some(own) =
+            named.and_then(|named| named.started(&self.mcp_choice, &project.settings))
+        {
             if let Err(refused) = &own {
                 let text = format!("the agent `{}`: {refused}", definition.name);
                 (self.on_notice)(Notice::Note(text));

@@ -26,7 +26,7 @@ use super::approvals::AgentApprover;
 use super::hooks::hook_owner;
 use super::preload::Preloaded;
 use super::servers::AgentServers;
-use super::{AgentParts, AgentPermissions, ToolHooks, agent_mode, prompt, tools};
+use super::{AgentParts, AgentPermissions, ToolHooks, ToolLimits, agent_mode, prompt, tools};
 use crate::budget::BudgetGuard;
 use crate::context::{self, NestedContext};
 use crate::interactive::OpenSessions;
@@ -180,7 +180,10 @@ impl NewAgent {
     ) -> Result<SessionBuilder, String> {
         let Self { parts, parent, job, definition, .. } = self;
         let mode = agent_mode(parent.mode, definition.permission_mode);
-        let gate = PolicyGate::new(project.policy.clone(), project::paths());
+        let mut gate = PolicyGate::new(project.policy.clone(), project::paths());
+        for limits in [&ToolLimits::of(definition), &parts.tool_limits] {
+            limits.limit_calls(&mut gate, &*parts.on_notice);
+        }
         let own = tools::denied_calls(definition);
         // What the conversation may not do, it may not have done by an agent either.
         for rule in own.iter().chain(parts.tool_limits.denied_calls()) {
@@ -208,6 +211,10 @@ impl NewAgent {
             None => parent.restrictions.apply(&*gate)?,
         }
         let model = model_of(job, definition, &parts.model.model);
+        if model != parts.model.model {
+            let available = &project.settings.available_models;
+            available.check(None, &model).map_err(|error| error.to_string())?;
+        }
         let redactor = project.redactor(&parts.model.secrets).map_err(|error| error.to_string())?;
         let setup = parts.model.clone();
         let effort = self.own_effort();
@@ -247,9 +254,12 @@ impl NewAgent {
             });
         let own_budget: Arc<dyn Hooks> =
             Arc::new(ToolHooks { hooks: Arc::new(budget.clone()), folder: None });
-        for hooks in
-            std::iter::once(own_budget).chain(self.hooks(project, id, (gate, redactor), variables))
-        {
+        for hooks in std::iter::once(own_budget).chain(self.hooks(
+            project,
+            id,
+            (gate, redactor),
+            (variables, servers),
+        )) {
             builder = builder.hooks(hooks);
         }
         if let Some(nested) = nested {
@@ -331,7 +341,7 @@ impl NewAgent {
         project: &Arc<Project>,
         id: &SessionId,
         (gate, redactor): (Arc<PolicyGate>, Redactor),
-        variables: SessionVariables,
+        (variables, servers): (SessionVariables, &AgentServers),
     ) -> Vec<Arc<dyn Hooks>> {
         let Self { parts, job, definition, .. } = self;
         let budget = parts.budget.clone();
@@ -362,6 +372,7 @@ impl NewAgent {
             observer: parts.hook_observer.clone(),
             on_usage: Arc::new(move |model, usage| budget.count(model, usage)),
             files: files.clone(),
+            servers: servers.all(),
         };
         // The problems of the settings were reported for the session.
         let runner = settings_hooks::runner(own, |_| {}, &mut Vec::new());
@@ -373,7 +384,7 @@ impl NewAgent {
         if let Some(hooks) = &definition.hooks {
             let on_notice = parts.on_notice.clone();
             let own = OwnHooks { runner: runner.clone(), files, on_notice };
-            own.add(project, &hook_owner(&definition.name), hooks);
+            own.add(project, &hook_owner(definition), hooks);
         }
         let settings: Arc<dyn Hooks> = Arc::new(ToolHooks { hooks: runner, folder: None });
         parts.program_hooks(&job.work).into_iter().chain([settings]).collect()

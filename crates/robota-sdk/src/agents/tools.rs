@@ -7,7 +7,10 @@ use robota_config::agents::AgentDefinition;
 use robota_core::tool::Tool;
 use robota_mcp::client::TOOL_SEARCH;
 use robota_policy::name_denies;
+use robota_session::PolicyGate;
 use serde::{Deserialize, Serialize};
+
+use crate::notice::Notice;
 
 /// The names of the tool that starts agents. Agents do not start agents.
 const AGENT: [&str; 2] = ["Agent", "Task"];
@@ -18,11 +21,36 @@ pub(crate) struct ToolLimits {
     /// The only tools; none for all.
     only: Option<Vec<String>>,
     denied: Vec<String>,
+    /// Entries such as `Bash(git *)`, which leave some calls of a tool, and the tools beside them.
+    #[serde(default)]
+    calls: Vec<String>,
 }
 
 impl ToolLimits {
     pub(crate) fn of(definition: &AgentDefinition) -> Self {
-        Self { only: definition.tools.clone(), denied: definition.disallowed_tools.clone() }
+        Self {
+            only: definition.tools.clone(),
+            denied: definition.disallowed_tools.clone(),
+            calls: definition.tools.clone().unwrap_or_default(),
+        }
+    }
+
+    /// Leaves only the calls that these entries name of their tools.
+    pub(crate) fn with_calls(self, calls: Vec<String>) -> Self {
+        Self { calls, ..self }
+    }
+
+    /// Returns the entries that leave some calls, and leaves all calls.
+    pub(crate) fn take_calls(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.calls)
+    }
+
+    /// Makes a gate deny the calls that are not left. An invalid entry leaves none, and is reported.
+    pub(crate) fn limit_calls(&self, gate: &mut PolicyGate, on_notice: &dyn Fn(Notice)) {
+        for error in gate.limit_calls(self.calls.iter().map(String::as_str)) {
+            let text = "this entry of the list of tools is not valid, so it leaves no calls";
+            on_notice(Notice::Error(format!("{text}: {error}")));
+        }
     }
 
     /// Returns whether the definition takes the tool away.
@@ -90,13 +118,21 @@ pub(super) fn has(limits: &ToolLimits, only: Option<&[String]>, name: &str) -> b
 /// Removes the tools of which an agent may not make every call, where no gate denies single calls.
 pub(crate) fn remove_partly_denied(tools: &mut Vec<Arc<dyn Tool>>, definition: &AgentDefinition) {
     let denied = denied_calls(definition);
+    let listed = definition.tools.as_deref().unwrap_or_default();
+    // `Agent(a, b)` chooses agents, not calls.
+    let limited = |entry: &&String| entry.contains('(') && !AGENT.iter().any(|it| names(entry, it));
+    let is_limited = |name: &str| {
+        let mut own = listed.iter().filter(|entry| names(entry, name)).peekable();
+        own.peek().is_some() && own.all(|entry| limited(&entry))
+    };
     tools.retain(|tool| {
         let name = tool.spec().name.as_str();
-        !denied.iter().any(|entry| {
-            let denied = entry.split('(').next().unwrap_or_default().trim();
-            // `Write(docs/**)` also denies calls of the tools that share the rules of Write.
-            names(entry, name) || name_denies(denied, name)
-        })
+        !is_limited(name)
+            && !denied.iter().any(|entry| {
+                let denied = entry.split('(').next().unwrap_or_default().trim();
+                // `Write(docs/**)` also denies calls of the tools that share the rules of Write.
+                names(entry, name) || name_denies(denied, name)
+            })
     });
 }
 

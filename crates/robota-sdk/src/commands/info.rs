@@ -54,7 +54,7 @@ pub enum CommandSafety {
 pub struct CommandInfo {
     /// The name without the slash, by which commands are found. The first command with a name wins.
     pub name: String,
-    /// What the command does.
+    /// What the command does, in one sentence: menus show it, and models select commands by it.
     pub description: String,
     /// The arguments, as a menu shows them.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,9 +63,9 @@ pub struct CommandInfo {
     pub model_invocable: bool,
     /// Whether users see it in menus.
     pub user_invocable: bool,
-    /// What the command can do.
+    /// Whether the command only reads, or changes something.
     pub safety: CommandSafety,
-    /// Where it comes from.
+    /// What the command comes from, such as the program, a skill or a plugin.
     pub origin: CommandOrigin,
     /// The commands below it, such as `list` of `/memory list`.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -37,7 +37,7 @@ pub struct CommandModule {
     pub name: String,
     /// The commands that it executes, in order: the first with a name wins.
     pub commands: Vec<Arc<dyn SystemCommand>>,
-    /// The commands that it lists.
+    /// The sources that further commands come from, such as skills.
     pub sources: Vec<Arc<dyn CommandSource>>,
     /// The parts of a session that its commands need.
     pub requires: Vec<SessionPart>,

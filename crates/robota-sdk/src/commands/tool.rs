@@ -49,6 +49,7 @@ fn tool(command: Arc<dyn SystemCommand>, open: OpenSessions, session: SessionId)
 
 /// Returns whether a command only reads, with whatever arguments.
 fn only_reads(info: &CommandInfo) -> bool {
+    // One that changes something makes the whole tool one that may.
     info.safety == CommandSafety::ReadOnly && info.subcommands.iter().all(only_reads)
 }
 
@@ -78,7 +79,7 @@ impl Tool for CommandTool {
     }
 
     async fn run(&self, input: Value, _: ToolContext) -> ToolOutcome {
-        // The tool holds no session: it is a part of one, and would keep it open for ever.
+        // The tool has no handle of the session: it is a part of one, and would keep it open.
         let Some(session) = self.open.get(&self.session) else {
             return ToolOutcome::not_run("unavailable", "the session is not open");
         };

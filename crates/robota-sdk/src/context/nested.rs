@@ -59,6 +59,7 @@ impl NestedContexts {
             given: Mutex::default(),
             report: Some((session.clone(), self.report.clone())),
         }));
+        // Sessions that have ended leave an entry, which would never be asked for again.
         made.retain(|_, sources| sources.strong_count() > 0);
         made.insert(session.clone(), Arc::downgrade(&new.0));
         new

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use robota_config::AvailableModels;
 use robota_core::agent::Agent;
 use robota_core::gate::{Gate, ReadOnlyGate};
 use robota_core::hook::{HookDefinition, HookExecutor, HookExit, PromptHook};
@@ -38,7 +39,7 @@ const TOOLS: [&str; 3] = ["Read", "Glob", "Grep"];
 pub struct HookTask {
     /// The system prompt: the form of the answer.
     pub system: String,
-    /// The question, with the event.
+    /// The question of the hook, together with the event as JSON.
     pub prompt: String,
     /// The model that the hook names; `None` for the default.
     pub model: Option<String>,
@@ -90,6 +91,7 @@ pub struct ReadOnlyHookAgent {
     gate: Arc<dyn Gate>,
     redactor: Redactor,
     on_usage: Option<OnHookUsage>,
+    models: AvailableModels,
 }
 
 impl ReadOnlyHookAgent {
@@ -108,7 +110,15 @@ impl ReadOnlyHookAgent {
         let tools = tools.into_iter().filter(reads).collect();
         let gate = Arc::new(ReadOnlyGate);
         let redactor = Redactor::default();
-        Self { provider, model: model.into(), tools, gate, redactor, on_usage: None }
+        let models = AvailableModels::default();
+        Self { provider, model: model.into(), tools, gate, redactor, on_usage: None, models }
+    }
+
+    /// Sets the models that hooks may name. A hook with another one fails.
+    #[must_use]
+    pub fn available_models(mut self, models: AvailableModels) -> Self {
+        self.models = models;
+        self
     }
 
     /// Sets the gate that judges the calls, for instance one with the user's permission rules.
@@ -137,6 +147,9 @@ impl ReadOnlyHookAgent {
 #[async_trait::async_trait]
 impl HookAgent for ReadOnlyHookAgent {
     async fn run(&self, task: HookTask) -> Result<String, String> {
+        if let Some(model) = &task.model {
+            self.models.check(None, model).map_err(|error| error.to_string())?;
+        }
         let model = task.model.unwrap_or_else(|| self.model.clone());
         let agent = Agent::builder(self.provider.clone(), model.clone())
             .system(task.system)

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::time::Duration;
 
-use robota_config::{Origin, Settings};
+use robota_config::{Layer, Origin, Settings};
 use robota_core::hook::{HookDefinition, HookEvent, HookKind, MatchedOn, Matcher, OwnedHook};
 use serde::Serialize;
 
 use crate::agents::hook_owner;
 use crate::interactive::InteractiveSession;
-use crate::skills::written_groups;
+use crate::skills::{HookOwner, written_groups};
 
 /// The hooks of a session: those of the settings in the order in which they are merged, then those of
 /// plugins, of skills that were used, and of agents.
@@ -26,7 +26,7 @@ use crate::skills::written_groups;
 pub struct HookListing {
     /// Whether `disableAllHooks` turns them all off.
     pub disabled: bool,
-    /// The hooks; duplicates are included.
+    /// The hooks in the order of the settings; one that is there twice is listed twice.
     pub hooks: Vec<ListedHook>,
 }
 
@@ -46,11 +46,11 @@ pub struct ListedHook {
     pub event: String,
     /// The matcher; `None` if the hook applies to everything.
     pub matcher: Option<String>,
-    /// The permission rule of `if`.
+    /// The permission rule of `if`: the hook runs only for calls that it matches.
     pub condition: Option<String>,
     /// A short text that identifies the hook: its kind and its command, URL or prompt.
     pub label: String,
-    /// How long it may run.
+    /// How long the hook may run before it is ended.
     pub timeout: Duration,
     /// The file and line of its group; none for a hook that settings do not define.
     pub origin: Option<Origin>,
@@ -123,13 +123,19 @@ impl HookListing {
         if listing.disabled {
             return Some(listing);
         }
+        let managed_only = session.project()?.settings.managed_hooks_only;
         let mut agents = Vec::new();
         for agent in session.agent_runs().iter().flat_map(|runs| runs.definitions().iter()) {
-            let owner = hook_owner(&agent.name);
+            let HookOwner { name: owner, layer } = hook_owner(agent);
+            let excluded = managed_only && layer != Layer::Managed;
             for (event, group) in agent.hooks.iter().flat_map(written_groups) {
                 for hook in &group.hooks {
                     let mut listed = list(event, group.matcher.as_deref(), hook, &HookKind::ALL);
                     listed.notes.push("it runs while the agent works, or when it ends".to_owned());
+                    if excluded {
+                        let why = "the administrator allows only hooks of managed files";
+                        listed.effect = HookEffect::Never(why.to_owned());
+                    }
                     agents.push(ListedHook { owner: Some(owner.clone()), ..listed });
                 }
             }
@@ -205,7 +211,10 @@ fn effect(event: Option<HookEvent>, hook: &HookDefinition, kinds: &[HookKind]) -
     match broken {
         Some(reason) if event.is_gate() => HookEffect::Blocks(reason),
         Some(reason) => HookEffect::Never(reason),
-        None if hook.condition().is_some() && !event.is_gate() => {
+        None if hook.condition().is_some()
+            && !event.is_gate()
+            && event.matched_on() != MatchedOn::Tool =>
+        {
             HookEffect::Never("`if` is for tool events".to_owned())
         }
         None if hook.is_detached() => HookEffect::RunsDetached,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use robota_config::AvailableModels;
 use robota_core::call::CallContext;
 use robota_core::hook::{HookDefinition, HookExecutor, HookExit, PromptHook};
 use robota_core::ids::{Ids, RandomIds};
@@ -36,6 +37,7 @@ pub struct PromptHooks {
     limits: AskLimits,
     ids: Arc<dyn Ids>,
     on_usage: Option<OnHookUsage>,
+    models: AvailableModels,
 }
 
 impl PromptHooks {
@@ -48,7 +50,15 @@ impl PromptHooks {
             limits: AskLimits::default(),
             ids: Arc::new(RandomIds),
             on_usage: None,
+            models: AvailableModels::default(),
         }
+    }
+
+    /// Sets the models that hooks may name. A hook with another one fails.
+    #[must_use]
+    pub fn available_models(mut self, models: AvailableModels) -> Self {
+        self.models = models;
+        self
     }
 
     /// Sets the context of the model calls: cancelling it ends them.
@@ -75,6 +85,9 @@ impl PromptHooks {
 
     async fn ask(&self, hook: &PromptHook, payload: &str) -> Result<HookExit, String> {
         let question = Message::user(&*self.ids, answer::prompt(hook, payload)?);
+        if let Some(model) = &hook.model {
+            self.models.check(None, model).map_err(|error| error.to_string())?;
+        }
         let model = hook.model.as_ref().unwrap_or(&self.model);
         let mut request = ModelRequest::new(model, Arc::new(vec![Arc::new(question)]));
         request.system = Some(INSTRUCTIONS.into());

@@ -22,9 +22,9 @@ use url::Url;
     pattern.escape_debug()
 )]
 pub struct InvalidUrlPattern {
-    /// The text in the settings.
+    /// The pattern as the settings have it.
     pub pattern: String,
-    /// What is wrong with it.
+    /// Why the pattern cannot be used, to complete the message.
     pub reason: &'static str,
 }
 

@@ -32,7 +32,7 @@ const HEAD_BYTES: u64 = 64 * 1024;
 pub struct SessionFile {
     /// The path, below the folder that was searched.
     pub path: PathBuf,
-    /// When it was changed last.
+    /// When the file was changed last, as the file system says.
     pub modified: SystemTime,
     /// Its size in bytes when it was found.
     pub bytes: u64,
@@ -76,7 +76,7 @@ fn search(agent: ImportSource, folder: &Path, depth: usize, files: &mut Vec<Sess
 fn is_session(agent: ImportSource, name: &str) -> bool {
     let Some(stem) = name.strip_suffix(".jsonl") else { return false };
     match agent {
-        // Older versions wrote subagents beside the sessions, as `agent-*.jsonl`.
+        // Older versions wrote subagents to the folder of the sessions, as `agent-*.jsonl`.
         ImportSource::Claude => !stem.starts_with("agent-"),
         ImportSource::Codex => stem.starts_with("rollout-"),
     }

@@ -30,7 +30,7 @@ pub(super) const QUEUE_LIMIT: usize = 1;
 
 type NoticeHandler = Arc<dyn Fn(Notice) + Send + Sync>;
 
-/// Says how a session runs work beside the conversation.
+/// Says how a session runs background tasks and schedules.
 ///
 /// ```
 /// use robota_sdk::BackgroundOptions;
@@ -180,7 +180,7 @@ impl InteractiveSessionBuilder {
         self
     }
 
-    /// Sets how the session runs work beside the conversation.
+    /// Sets how the session runs background tasks and schedules.
     pub fn background(mut self, background: BackgroundOptions) -> Self {
         self.background = background;
         self
@@ -305,10 +305,13 @@ impl InteractiveSessionBuilder {
         self
     }
 
-    /// Offers only the built-in tools with these names. The default offers all. These names replace the
-    /// tools that the definition of [`AgentOptions::main`] lists, but not what it denies.
+    /// Offers only the built-in tools with these names. The default offers all. `Bash(git *)` offers Bash
+    /// and denies other calls of it. These names replace the tools that the definition of
+    /// [`AgentOptions::main`] lists, but not what it denies.
     pub fn only_tools(mut self, names: Vec<String>) -> Self {
-        self.only_tools = Some(names);
+        let name = |entry: &String| entry.split('(').next().unwrap_or_default().trim().to_owned();
+        self.only_tools = Some(names.iter().map(name).collect());
+        self.tool_limits = self.tool_limits.with_calls(names);
         self
     }
 

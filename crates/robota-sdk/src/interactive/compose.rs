@@ -151,7 +151,12 @@ impl InteractiveSessionBuilder {
             })),
             None => place,
         };
-        let gate = Arc::new(PolicyGate::new(project.policy.clone(), project::paths()));
+        let mut gate = PolicyGate::new(project.policy.clone(), project::paths());
+        self.tool_limits.limit_calls(&mut gate, &*self.on_notice);
+        let gate = Arc::new(gate);
+        if let Some(folders) = fences.follow_folders(&project) {
+            gate.on_folders(move |added| folders.follow(added));
+        }
         // Skills and hooks cannot use tools that the caller does not offer.
         let own_tools = robota_tools::tools(&place.for_session(store.blobs(selected.id())));
         let own_tools = choice.built_in(own_tools);
@@ -178,6 +183,7 @@ impl InteractiveSessionBuilder {
             observer: self.hook_observer.clone(),
             on_usage,
             files: files.clone(),
+            servers: mcp.iter().map(|mcp| mcp.servers.clone()).collect(),
         };
         let (sessions, titled) = (self.open.clone(), selected.id().clone());
         let rename = move |mut title: String| {
@@ -492,7 +498,7 @@ impl InteractiveSessionBuilder {
 
     /// Returns which built-in tools are offered.
     pub(crate) fn tool_choice(&self, fences: &Fences) -> ToolChoice {
-        let level = fences.confinement.as_ref().map(|it| it.boundaries().fence.level);
+        let level = fences.confinement.as_ref().map(|it| it.current().boundaries().fence.level);
         ToolChoice {
             only: self.only_tools.clone(),
             limits: self.tool_limits.clone(),

@@ -69,7 +69,7 @@ pub enum Prepared {
 pub struct PreparedPrompt {
     /// The content for the model: the text of the user or of the skill, then the attached files.
     pub content: Vec<Block>,
-    /// What is recorded with it.
+    /// Values that the session records with the input, such as the name of the skill.
     pub metadata: Map<String, Value>,
     /// The permission rules of its turn.
     pub rules: TurnPermissions,
@@ -77,7 +77,7 @@ pub struct PreparedPrompt {
     pub model: Option<String>,
     /// How hard the model thinks in its turn; none for what the session says.
     pub effort: Option<String>,
-    /// The files that it mentions.
+    /// The files that the text mentions, with what was attached of each.
     pub attachments: Vec<Attachment>,
 }
 

@@ -105,7 +105,7 @@ pub enum InteractiveEvent {
         call: CallId,
         /// The name of the tool; empty if the event of the call was not seen.
         tool: String,
-        /// Why the call needs approval.
+        /// Why the call needs approval, as the gate or a hook explains it.
         reason: String,
         /// The rules that the answer "always" would save.
         rules: Vec<String>,

@@ -38,7 +38,7 @@ impl InteractiveSession {
         .await
     }
 
-    /// Returns where a command comes from, in the words of hooks for Claude Code.
+    /// Returns where a command comes from, by the name that hooks for Claude Code know.
     fn command_source(&self, kind: ExpansionType, name: &str) -> Option<&'static str> {
         if kind == ExpansionType::McpPrompt {
             return Some("mcp");
@@ -57,7 +57,7 @@ impl InteractiveSession {
 }
 
 impl PreparedPrompt {
-    /// Adds the text of hooks before the prompt, so that the words of the user come last.
+    /// Adds the text of hooks before the prompt, so that the text of the user comes last.
     pub(super) fn with_context(mut self, context: Option<String>) -> Self {
         self.content.splice(0..0, context.map(Block::text));
         self

@@ -50,6 +50,7 @@ impl InteractiveSession {
     pub(super) fn first_prompt_before(&self, typed: &str) -> Option<String> {
         let mut text = self.0.first_prompt.as_ref()?.lock();
         if text.as_ref().is_some_and(|text| text.trim() == typed.trim()) {
+            // A client that enters the first prompt itself must not get it a second time.
             *text = None;
         }
         text.clone()
@@ -111,6 +112,7 @@ fn joined(first: PreparedPrompt, typed: &str, prompt: PreparedPrompt) -> Prepare
         content: first.content.into_iter().chain(prompt.content).collect(),
         metadata,
         rules,
+        // What the user chose is stronger than what the agent's prompt brings.
         model: prompt.model.or(first.model),
         effort: prompt.effort.or(first.effort),
         attachments: first.attachments.into_iter().chain(prompt.attachments).collect(),

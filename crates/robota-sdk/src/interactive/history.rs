@@ -48,6 +48,7 @@ impl InteractiveHistory {
         }
         match &envelope.event {
             Event::InputAccepted(data) => self.remember(&data.input, &data.metadata),
+            // A change can remove a mention, and with it the attached file.
             Event::InputChanged(data) => self.remember(&data.input, &data.metadata),
             Event::RestoreFinished(data) => {
                 let restored = json!({"restore": data.restore, "failed": data.failed});

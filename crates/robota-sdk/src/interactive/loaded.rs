@@ -76,7 +76,9 @@ fn memory_type(file: &Path, places: &Places) -> &'static str {
     let home = places.home.iter().flat_map(|home| [home.join(".claude"), home.join(".robota")]);
     let mut of_user = home.chain(places.claude_dir.clone());
     let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    if of_user.any(|folder| file.starts_with(folder)) {
+    if places.managed.iter().any(|folder| file.starts_with(folder)) {
+        "Managed"
+    } else if of_user.any(|folder| file.starts_with(folder)) {
         "User"
     } else if name.contains(".local.") {
         "Local"

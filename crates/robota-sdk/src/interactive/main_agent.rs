@@ -34,7 +34,12 @@ impl InteractiveSessionBuilder {
         let of_user = self.project.settings.permissions.mode;
         self.mode.get_or_insert(agent_mode(of_user, agent.permission_mode));
         self.system.replace.get_or_insert_with(|| agent.prompt.clone());
-        self.tool_limits = ToolLimits::of(agent);
+        let limits = ToolLimits::of(agent);
+        // Names of the caller replace the list of the definition.
+        self.tool_limits = match self.only_tools {
+            Some(_) => limits.with_calls(self.tool_limits.take_calls()),
+            None => limits,
+        };
         if self.max_rounds == 0 {
             self.max_rounds = agent.max_turns.unwrap_or(0);
         }
@@ -49,7 +54,7 @@ impl InteractiveSessionBuilder {
     pub(super) fn use_servers(&mut self, agent: &AgentDefinition) {
         let Some(named) = NamedServers::of(agent) else { return };
         self.mcp.only = Some(named.names.clone());
-        match named.started(&McpChoice::from(&self.mcp)) {
+        match named.started(&McpChoice::from(&self.mcp), &self.project.settings) {
             None => {}
             Some(Ok(servers)) => self.mcp.arguments.push(servers),
             Some(Err(refused)) => {
@@ -73,7 +78,7 @@ pub(super) fn join(
     }
     hooks.runner.update_context(|context| context.agent_type = Some(agent.name.clone()));
     if let Some(own) = &agent.hooks {
-        hooks.add(project, &hook_owner(&agent.name), own);
+        hooks.add(project, &hook_owner(agent), own);
     }
     Ok(())
 }

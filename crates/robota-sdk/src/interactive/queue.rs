@@ -72,6 +72,7 @@ impl PromptQueue {
     /// # Errors
     /// If the journal cannot be written.
     pub async fn edit(&self, prompt: &InputId, text: &str) -> Result<bool, SdkError> {
+        // The files are read again: the text may mention others now.
         let PreparedPrompt { content, metadata, .. } = self.1.prepare_prompt(text).await;
         Ok(self.0.change_with(prompt, Content(content), metadata).await?)
     }

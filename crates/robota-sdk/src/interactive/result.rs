@@ -25,7 +25,7 @@ use super::tool_state::ToolState;
 pub struct ExecutionResult {
     /// The text of the last answer; only a part of it if the turn was interrupted.
     pub response: String,
-    /// How the turn ended.
+    /// What ended the turn: a complete answer, a limit, an interrupt or a failure.
     pub end: TurnEnd,
     /// The failure that ended the turn.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,7 +38,7 @@ pub struct ExecutionResult {
     pub context: Option<ContextState>,
     /// What the turn used; none if the provider reports nothing.
     pub usage: Option<UsageSnapshot>,
-    /// The number of model calls.
+    /// How often the turn called the model.
     pub rounds: u32,
     /// The last event of the turn.
     pub last: Option<Cursor>,
@@ -72,7 +72,7 @@ impl ExecutionResult {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum UsageKind {
-    /// The provider counted the tokens.
+    /// The provider counted the tokens and reported them.
     Exact,
     /// The tokens were estimated from the text.
     Estimated,
@@ -109,7 +109,7 @@ pub enum CostStatus {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct UsageSnapshot {
-    /// Whether the tokens were counted.
+    /// Whether the provider counted the tokens, or they were estimated.
     pub kind: UsageKind,
     /// What the numbers cover: always `turn`.
     pub scope: &'static str,
@@ -127,7 +127,7 @@ pub struct UsageSnapshot {
     pub context_used_percentage: f64,
     /// How well the price is known.
     pub cost_status: CostStatus,
-    /// The price in dollars.
+    /// The price of the turn in dollars; absent if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
 }

@@ -78,6 +78,7 @@ async fn lost_reports(store: &dyn JournalStore, session: &SessionId) -> Vec<Task
         if start == 0 || events.is_empty() || events.iter().any(begins_turn) {
             return not_in_conversation(&events, start);
         }
+        // Twice as many events each time, so that a long turn is read about twice at most.
         count *= 2;
     }
 }

@@ -31,7 +31,7 @@ const MAIN_ARGUMENTS: [&str; 10] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolEnd {
-    /// The call ran and succeeded.
+    /// The call ran, and its tool reported success.
     Success,
     /// The call failed, or did not run for another reason than a denial.
     Error,
@@ -195,14 +195,14 @@ pub enum DiffLine {
         /// The line without the mark at its start.
         text: String,
     },
-    /// A line that was added.
+    /// A line that only the new file has.
     Add {
         /// Its number in the new file.
         line: u32,
         /// The line without the mark at its start.
         text: String,
     },
-    /// A line that was removed.
+    /// A line that only the old file has.
     Remove {
         /// Its number in the old file.
         line: u32,

@@ -80,7 +80,7 @@ impl InteractiveSession {
     }
 
     /// Returns a skill and those that follow it. A skill that runs in a subagent is no part of the
-    /// conversation, so it stands alone: what follows its name are its arguments.
+    /// conversation, so no other skill joins it: what follows its name are its arguments.
     fn leading_skills<'a>(&self, first: Typed<'a>) -> Vec<Typed<'a>> {
         let mut all = vec![first];
         while all.len() < MAX_SKILLS {

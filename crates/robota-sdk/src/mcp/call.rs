@@ -28,7 +28,7 @@ use super::SessionMcp;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum McpCallError {
-    /// No server has the tool.
+    /// No connected server has a tool with this name.
     #[error("no MCP server has the tool `{0}`")]
     Unknown(String),
     /// A rule, a hook or the user refused the call. It did not run.

@@ -29,6 +29,8 @@ impl Elicitor for QuestionElicitor {
                 let text = format!("{intro}\nOpen this address if you trust it: {url}");
                 match self.choose(text, &[OPENED, NO]).await.as_deref() {
                     Some(OPENED) => ElicitAnswer::Accept(Value::Null),
+                    // Any other text is no consent: the address is that of a server, not of the
+                    // user.
                     _ => ElicitAnswer::Decline,
                 }
             }

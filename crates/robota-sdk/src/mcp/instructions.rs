@@ -91,7 +91,7 @@ impl Hooks for LateInstructions {
             HookPoint::UserPromptSubmit | HookPoint::PostToolUse => {
                 !self.missing(&self.given.lock()).is_empty()
             }
-            HookPoint::PreToolUse | HookPoint::Stop => false,
+            HookPoint::PreToolUse | HookPoint::PostToolBatch | HookPoint::Stop => false,
         }
     }
 

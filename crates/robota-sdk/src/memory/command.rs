@@ -20,7 +20,7 @@ pub enum MemoryCommand {
     Show(Option<String>),
     /// `add KIND TOPIC TEXT`: stores an entry at once.
     Add {
-        /// What the fact is about.
+        /// The kind of fact that the entry states.
         kind: MemoryKind,
         /// The topic, which becomes the name of a file.
         topic: String,
@@ -35,7 +35,7 @@ pub enum MemoryCommand {
     Reject(String),
     /// `find QUESTION`: the topics that a question is about.
     Find(String),
-    /// `used`: what this session recalled.
+    /// `used`: shows which topics this session recalled.
     Used,
 }
 
@@ -51,7 +51,7 @@ pub enum MemoryCommand {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryReply {
-    /// The text for a person.
+    /// The result of the command, for a person.
     pub message: String,
     /// The same as JSON, for programs.
     pub data: Value,

@@ -26,13 +26,13 @@ const MAX_TOPIC_CHARS: usize = 64;
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum MemoryKind {
-    /// The user: role, preferences.
+    /// Facts about the user, such as their role and preferences.
     User,
     /// The user's instructions for how the agent works.
     Feedback,
-    /// The project: decisions, commands, conventions.
+    /// Facts about the project, such as decisions, commands and conventions.
     Project,
-    /// Where something is found.
+    /// Where something can be found, such as a document or a dashboard.
     Reference,
 }
 

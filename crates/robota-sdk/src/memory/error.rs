@@ -26,7 +26,7 @@ pub enum MemoryError {
     /// There is no such topic or candidate.
     #[error("the memory has no {what} `{name}`; `memory {list}` lists them")]
     Unknown {
-        /// A topic or a candidate.
+        /// What was asked for: `topic` or `candidate`.
         what: &'static str,
         /// The name or id that was asked for.
         name: String,
@@ -41,7 +41,7 @@ pub enum MemoryError {
     Damaged {
         /// The file with the list, which a person may have edited.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Where the list cannot be read, and why.
         message: String,
     },
     /// A file cannot be read or written, or a link is in its way.

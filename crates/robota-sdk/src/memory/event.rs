@@ -19,7 +19,7 @@ use super::{MemoryKind, Refusal};
 pub enum MemoryEvent {
     /// An entry was stored in its topic, or was there already.
     Added {
-        /// What the fact is about.
+        /// The kind of fact that the entry states.
         kind: MemoryKind,
         /// The name of the topic, also that of its file.
         topic: String,
@@ -49,7 +49,7 @@ pub enum MemoryEvent {
         /// The id that the candidate had.
         id: String,
     },
-    /// A text was not stored.
+    /// A text was not stored, because of what it contains.
     Refused {
         /// What kind of secret or number it contains. The text itself is not recorded.
         reason: Refusal,

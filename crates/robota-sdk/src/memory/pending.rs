@@ -29,7 +29,7 @@ const FILE: &str = "pending.json";
 pub struct Candidate {
     /// The id: `mem_` and twelve hexadecimal digits. The same entry has the same id.
     pub id: String,
-    /// What the fact is about.
+    /// The kind of fact that the candidate states.
     pub kind: MemoryKind,
     /// The topic that it is added to when it is approved.
     pub topic: String,

@@ -30,7 +30,7 @@ pub struct RecalledTopic {
     pub topic: String,
     /// The beginning of its text, at most [`MAX_RECALLED_CHARS`] characters.
     pub text: String,
-    /// Whether the topic has more.
+    /// Whether the topic has more text than was recalled.
     pub truncated: bool,
 }
 

@@ -51,7 +51,7 @@ pub struct ProjectMemory {
 pub struct MemoryIndex {
     /// The first lines of the index, whole lines only.
     pub text: String,
-    /// Whether the file has more.
+    /// Whether the file has more lines than the text.
     pub truncated: bool,
 }
 
@@ -123,6 +123,8 @@ impl ProjectMemory {
     /// # Errors
     /// When a file cannot be read or written, or a link is in its way.
     pub fn add(&self, entry: &MemoryEntry) -> Result<Added, MemoryError> {
+        // Compared without case and signs, so that a model cannot add the same fact again and
+        // again.
         let wanted = normalized(entry.text());
         let changed = self.folder.update(&file_of(entry.topic()), |text| {
             let text = text.unwrap_or_default();

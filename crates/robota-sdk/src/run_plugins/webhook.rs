@@ -89,6 +89,7 @@ impl WebhookPlugin {
             if !ok {
                 inner.failed.fetch_add(1, Ordering::Relaxed);
             }
+            // Held until here, so that it counts requests that run and not those that were started.
             drop(slot);
         }));
     }
@@ -113,6 +114,7 @@ impl Plugin for WebhookPlugin {
             "tools": run.tools,
             "usage": run.usage,
             "ms": u64::try_from(run.took.as_millis()).unwrap_or(u64::MAX),
+            // Only the code: the message of an error can repeat content of the conversation.
             "error": run.error.as_ref().map(|error| error.kind.code()),
         }));
     }

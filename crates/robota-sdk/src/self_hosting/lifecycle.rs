@@ -13,16 +13,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopState {
-    /// No change is in progress.
+    /// No change is in progress, so the next one can begin.
     #[default]
     Idle,
-    /// The tree can be restored.
+    /// The tree is saved, so that it can be restored; no file has changed yet.
     CheckpointCreated,
     /// Files are being changed.
     EditsStarted,
     /// All files are changed; the tree can be verified.
     EditsApplied,
-    /// The changed tree is good.
+    /// The changed tree passed all checks.
     VerifyPassed,
     /// The changed tree is not good.
     VerifyFailed,
@@ -45,7 +45,7 @@ pub enum LoopEvent {
     CheckpointCreated,
     /// The first file is about to be changed.
     EditsStarted,
-    /// The last file was changed.
+    /// The last file was changed; the checks follow.
     EditsApplied,
     /// All checks passed; the change can be finished.
     VerifyPassed,
@@ -53,7 +53,7 @@ pub enum LoopEvent {
     VerifyFailed,
     /// The tree is about to be restored.
     RecoveryStarted,
-    /// The tree is restored.
+    /// The tree is again as the checkpoint has it.
     RecoveryFinished,
     /// A verified change is complete, or a change was given up before its first edit.
     Finished,

@@ -51,7 +51,7 @@ pub struct Toolchain {
     pub check: Vec<String>,
     /// Builds one package: a program and its arguments.
     pub build: Vec<String>,
-    /// Verifies the whole repository.
+    /// Verifies the whole repository: a program and its arguments.
     pub verify: Vec<String>,
 }
 
@@ -83,7 +83,7 @@ pub struct VerificationPlan {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlannedStep {
-    /// What the step does.
+    /// What the step does, with its data.
     pub kind: StepKind,
     /// Whether it follows a success or a failure.
     pub runs: Runs,
@@ -131,7 +131,7 @@ pub enum StepKind {
         /// The name, as the build system has it.
         package: String,
     },
-    /// Verifies the whole repository.
+    /// Runs the checks of the whole repository.
     Verify,
     /// Restores the files from the checkpoint of the first step.
     Rollback,
@@ -163,7 +163,7 @@ pub enum Runs {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// The request names no file.
+    /// The request names no file, so there is nothing to plan.
     #[error("no file is to be changed; name at least one")]
     NoFiles,
     /// A file is outside the repository.
@@ -207,6 +207,7 @@ pub fn plan(
     request: &VerificationRequest,
     toolchain: &Toolchain,
 ) -> Result<VerificationPlan, PlanError> {
+    // Sorted, so that equal changes have equal plans.
     let files: BTreeSet<_> =
         request.changed_files.iter().map(|file| inside(file)).collect::<Result<_, _>>()?;
     if files.is_empty() {
@@ -234,6 +235,7 @@ pub fn plan(
         steps.push(run(StepKind::Build { package }, &toolchain.build, name));
     }
     steps.push(run(StepKind::Verify, &toolchain.verify, ""));
+    // Without a command: the caller restores the files with code that the change has not touched.
     steps.push(PlannedStep { kind: StepKind::Rollback, runs: Runs::OnFailure, command: None });
     Ok(VerificationPlan { steps })
 }
@@ -257,6 +259,7 @@ fn inside(file: &str) -> Result<String, PlanError> {
 /// Checks a name that becomes an argument: it must not be an option or several words.
 fn plain(name: &str) -> Result<&str, PlanError> {
     let allowed = |c: char| c.is_alphanumeric() || "@/._-+".contains(c);
+    // A name that begins with a hyphen would be an option of the build system.
     let valid = !name.is_empty() && !name.starts_with('-') && name.chars().all(allowed);
     if valid { Ok(name) } else { Err(PlanError::BadName(name.to_owned())) }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
+use robota_config::Layer;
 use robota_core::hook::{HookDefinition, HookEvent, HookGroup, HookRunner};
 use serde_json::Value;
 
@@ -10,6 +11,14 @@ use crate::project::Project;
 use crate::settings_hooks::HookFiles;
 
 type NoticeHandler = Arc<dyn Fn(Notice) + Send + Sync>;
+
+/// The skill or agent whose header has hooks.
+pub(crate) struct HookOwner {
+    /// How messages name it.
+    pub(crate) name: String,
+    /// Where its file is: the administrator may allow only hooks of files of the administrator.
+    pub(crate) layer: Layer,
+}
 
 /// Adds the hooks of skills and agents to those of a session.
 #[derive(Clone)]
@@ -20,9 +29,8 @@ pub(crate) struct OwnHooks {
 }
 
 impl OwnHooks {
-    /// Adds the hooks of a trusted skill or agent, which `owner` names. A hook that cannot be read
-    /// denies where hooks decide.
-    pub(crate) fn add(&self, project: &Project, owner: &str, hooks: &Value) {
+    /// Adds the hooks of a trusted skill or agent. A hook that cannot be read denies where hooks decide.
+    pub(crate) fn add(&self, project: &Project, owner: &HookOwner, hooks: &Value) {
         self.add_as(project, owner, hooks, |event, group| (event, group));
     }
 
@@ -30,16 +38,16 @@ impl OwnHooks {
     pub(crate) fn add_as(
         &self,
         project: &Project,
-        owner: &str,
+        HookOwner { name: owner, layer }: &HookOwner,
         hooks: &Value,
         place: impl Fn(HookEvent, HookGroup) -> (HookEvent, HookGroup),
     ) {
         if project.settings.values.disable_all_hooks == Some(true) {
             return;
         }
-        if project.settings.managed_hooks_only {
-            let text = "its hooks do not run: the administrator of this machine allows only those of the \
-                        managed settings";
+        if project.settings.managed_hooks_only && *layer != Layer::Managed {
+            let text = "its hooks do not run: the administrator of this machine allows only those of \
+                        the managed settings, skills and agents";
             (self.on_notice)(Notice::Note(format!("{owner}: {text}")));
             return;
         }

@@ -104,7 +104,7 @@ impl Tool for SkillTool {
 }
 
 /// Offers the tool once there are skills, for a session that starts without any: files that are used
-/// later may lie beside some.
+/// later may be in a folder with skills.
 pub(crate) struct LateSkillTool {
     skills: Arc<Mutex<Skills>>,
     tool: Arc<dyn Tool>,

@@ -17,6 +17,8 @@ pub(crate) struct TaskNotices(pub(crate) TaskManager);
 
 impl TaskNotices {
     async fn take(&self) -> Option<String> {
+        // If the hook is dropped before it returns, the ends it took are reported with the next
+        // one.
         let mut taken = Taken { manager: &self.0, tasks: Vec::new() };
         for task in self.0.unreported() {
             taken.tasks.push(task);
@@ -52,7 +54,7 @@ impl Hooks for TaskNotices {
         match point {
             HookPoint::PostToolUse => true,
             HookPoint::UserPromptSubmit => !self.0.unreported().is_empty(),
-            HookPoint::PreToolUse | HookPoint::Stop => false,
+            HookPoint::PreToolUse | HookPoint::PostToolBatch | HookPoint::Stop => false,
         }
     }
 

@@ -86,6 +86,7 @@ impl Lines {
         message: Value,
         envelope: &Envelope,
     ) -> Map<String, Value> {
+        // Scripts follow the lines by their parents; here each line has the one before it.
         let parent = self.parent.replace(id.clone());
         let line = json!({
             "parentUuid": parent,

@@ -350,3 +350,21 @@ async fn imports_outside_the_folder_are_read_once_they_are_approved() {
     assert!(store.revoke(project.cwd()).unwrap());
     assert!(!system().await.contains("Use tabs."));
 }
+
+#[tokio::test]
+async fn a_checkout_cannot_fill_the_screen_with_problems_of_its_files() {
+    let scene = Scene::new("- done\n");
+    for n in 0..60 {
+        let rule = format!("---\npaths: \"{{{{{}{n}\"\n---\nx\n", "a".repeat(5_000));
+        scene.write(&format!("project/.claude/rules/r{n}.md"), &rule);
+        scene.write(&format!("project/.claude/skills/s{n}/SKILL.md"), "");
+    }
+    let notices: Arc<Mutex<Vec<String>>> = Arc::default();
+    let heard = notices.clone();
+    let builder = scene.builder().on_notice(move |it| heard.lock().unwrap().push(it.to_string()));
+    builder.open().await.unwrap();
+    let notices = notices.lock().unwrap();
+    assert!(notices.len() < 30, "{}", notices.len());
+    assert!(notices.iter().all(|text| text.len() < 1_000), "{notices:?}");
+    assert!(notices.iter().any(|text| text.starts_with("and ")), "{notices:?}");
+}

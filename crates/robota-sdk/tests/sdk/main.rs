@@ -3,6 +3,7 @@
 
 mod agent_fields;
 mod agents;
+mod available_models;
 mod budget;
 mod commands;
 mod common;
@@ -13,6 +14,8 @@ mod history;
 mod hooks;
 mod hostile;
 mod kills;
+mod limited_tools;
+mod managed;
 mod mcp_calls;
 mod memory;
 mod mentions;

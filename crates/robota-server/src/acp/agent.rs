@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use robota_sdk::host::SessionHost;
 use robota_sdk::{HostError, Transport, TransportError};
@@ -23,6 +24,9 @@ use super::v1::{
 
 /// The id of the only way to sign in: the editor runs `robota setup` in a terminal.
 const SETUP: &str = "robota-setup";
+
+/// The time for the answers to requests that were read before the end of the input.
+const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
 /// Serves one editor.
 ///
@@ -98,8 +102,13 @@ impl Transport for AcpAgent {
             }
         }
         self.stop().await;
-        // The remaining tasks wait for sessions that have ended, so they are aborted.
-        requests.shutdown().await;
+        // Requests that were read are answered, also if the input ended right after them.
+        let answered = async { while requests.join_next().await.is_some() {} };
+        if tokio::time::timeout(LAST_ANSWERS, answered).await.is_err() {
+            requests.shutdown().await;
+        }
+        // One of them may have opened a session after the others were closed.
+        sessions.close_all().await;
         Ok(())
     }
 

@@ -51,7 +51,7 @@ pub(super) async fn run(
         output_byte_limit: command.output_limit,
     };
     let (connecting, session) = (connection.clone(), session_id.to_owned());
-    // The editor may answer when nobody waits any more, and has started the command then.
+    // The editor may answer after the wait has ended; it has started the command then.
     let own = |created: CreateTerminalResponse| Terminal {
         connection: connecting,
         session,

@@ -70,8 +70,10 @@ impl Connection {
         read(method, answered.await)
     }
 
-    /// Sends a request whose result has an owner in any case: `own` returns it, and it is dropped if nobody
-    /// takes it. When the receiver is dropped, it sends the editor a cancellation of the request; the result
+    /// Sends a request whose result always has an owner: `own` makes it, and it is dropped if the
+    /// receiver
+    /// does not take it. When the receiver is dropped, it sends the editor a cancellation of the
+    /// request; the result
     /// may come nevertheless.
     pub(super) fn request_owned<T, O>(
         self: &Arc<Self>,

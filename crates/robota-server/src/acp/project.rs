@@ -223,7 +223,7 @@ impl Projection {
             }
             // A call that only reads can end before its message is committed.
             Event::ToolFinished(data) => {
-                let (name, outcome) = (String::new(), Some(data.outcome.clone()));
+                let (name, outcome) = (String::new(), Some(ToolOutcome::clone(&data.outcome)));
                 match self.calls.get_mut(&data.call) {
                     Some(call) => call.outcome = outcome,
                     None => {

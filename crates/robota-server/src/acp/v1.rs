@@ -35,7 +35,7 @@ pub use update::{
     ToolCallContent, ToolCallStatus, ToolKind, Update,
 };
 
-/// The version of the protocol that this module speaks. Editors must speak it, or disconnect.
+/// The version of the protocol that this module implements. Editors must use it, or disconnect.
 pub const VERSION: u16 = 1;
 
 /// No model can be used: the client offers to sign in. Reserved by the protocol.

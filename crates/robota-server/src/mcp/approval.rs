@@ -67,7 +67,7 @@ impl Asking {
 pub(super) enum Decider {
     /// The user of a host is being asked, or will be asked by another waiter.
     User,
-    /// Nobody: no host that waits can ask its user.
+    /// No host that waits can ask its user.
     Nobody,
 }
 

@@ -164,3 +164,28 @@ async fn sdk_08_acp_a_load_for_another_folder_leaves_the_session_open() {
     let prompt = editor.prompt(&session).await;
     assert_eq!(editor.answer(prompt).await["result"]["stopReason"], "end_turn");
 }
+
+#[tokio::test(start_paused = true)]
+async fn sdk_08_acp_what_was_read_before_the_end_of_the_input_is_answered() {
+    let sessions = TestSessions::new("[One.]");
+    let (lines, input) = mpsc::channel(64);
+    let (output, mut out) = mpsc::channel(1_024);
+    let mut agent = AcpAgent::new(input, output, "1");
+    agent.attach(sessions.clone());
+    let new = json!({"cwd": sessions.folder.path(), "mcpServers": []});
+    let requests = [("initialize", json!({"protocolVersion": 1})), ("session/new", new)];
+    for (id, (method, params)) in requests.into_iter().enumerate() {
+        let line = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        lines.send(InputLine::Line(line.to_string().into_bytes())).await.unwrap();
+    }
+    drop(lines);
+    agent.start().await.unwrap();
+    drop(agent);
+    let mut answered = Vec::new();
+    while let Some(line) = out.recv().await {
+        let message: Value = serde_json::from_str(&line).unwrap();
+        answered.extend(message["result"].is_object().then(|| message["id"].as_u64()).flatten());
+    }
+    answered.sort_unstable();
+    assert_eq!(answered, [0, 1]);
+}

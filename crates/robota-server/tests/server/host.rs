@@ -89,7 +89,7 @@ impl SessionHost for TestSessions {
     ) -> Result<String, HostError> {
         self.model_changes.acquire().await.unwrap().forget();
         self.models.lock().unwrap().push(model.to_owned());
-        session.session().config().set_model(model, None);
+        session.session().config().set_model(model, None).await.unwrap();
         Ok(model.to_owned())
     }
 }

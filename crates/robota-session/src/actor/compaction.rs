@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use robota_core::call::{AskedWatch, CallContext, RetryWatch};
+use robota_core::call::{CallContext, RetryWatch, UsageMeter};
 use robota_core::compact::{Compaction, CompactionRequest, Compactor};
 use robota_core::driver::Recorder;
 use robota_core::error::{ErrorData, ErrorKind};
@@ -20,8 +20,10 @@ use crate::error::SessionError;
 
 pub(super) struct ManualCompaction {
     task: JoinSet<Result<Compaction, ErrorData>>,
-    /// Failed attempts of its model calls that are retried, and calls that its result does not count.
+    /// Failed attempts of its model calls that are retried.
     reports: mpsc::UnboundedReceiver<Event>,
+    /// What its model calls use.
+    meter: UsageMeter,
     waiting: Vec<Event>,
     done: Option<Result<Compaction, ErrorData>>,
     cancel: CancellationToken,
@@ -38,13 +40,10 @@ impl ManualCompaction {
         reply: Reply<()>,
     ) -> Self {
         let (report, reports) = mpsc::unbounded_channel();
-        let retried = report.clone();
         context.retries = RetryWatch::new(move |retry| {
-            let _ = retried.send(ModelRetry::of(0, retry).into());
+            let _ = report.send(ModelRetry::of(0, retry).into());
         });
-        context.asked = AskedWatch::new(move |asked| {
-            let _ = report.send(asked.into());
-        });
+        let meter = context.meter.clone();
         let (cancel, redactor) = (context.cancel.clone(), context.redactor.clone());
         let mut task = JoinSet::new();
         task.spawn(async move {
@@ -57,7 +56,7 @@ impl ManualCompaction {
             }
         });
         let (waiting, done, reply) = (Vec::new(), None, Some(reply));
-        Self { task, reports, waiting, done, cancel, redactor, reply }
+        Self { task, reports, meter, waiting, done, cancel, redactor, reply }
     }
 
     /// Ends it without a summary.
@@ -97,6 +96,10 @@ impl ManualCompaction {
             let _ = recorder.append(None, events).await;
             return false;
         };
+        let summary = result.as_ref().ok().and_then(|done| done.summary.usage);
+        // Tokens that no summary counts were paid for as well.
+        let beyond = self.meter.take_beyond(summary.unwrap_or_default());
+        events.extend(beyond.into_iter().map(Event::from));
         let outcome = match result {
             Ok(Compaction { summary, keep_from }) => {
                 events.push(CompactionFinished { summary: summary.into(), keep_from }.into());

@@ -11,6 +11,7 @@ use robota_core::event::{
     InputCancelled, InputChanged, PrefixChange, PrefixChanged, RewindCause, Rewound,
     TurnRulesAdded, ViewRestored,
 };
+use robota_core::guard::{guarded, guarded_async};
 use robota_core::ids::{CallId, InputId};
 use robota_core::journal::JournalError;
 use robota_core::message::{Cause, MessageState, Role};
@@ -19,12 +20,17 @@ use tokio::sync::oneshot::error::TryRecvError;
 
 use super::{
     AcceptedInput, Actor, CloseReply, DecideEvents, Flow, InputChange, ManualCompaction, Reply,
-    Request, Rewrite, SendRequest, Shared, TurnOptions, Work,
+    Request, Rewrite, SendRequest, Shared, TurnOptions, Work, code_panicked,
 };
 use crate::checkpoints::{RestoreOptions, RestoreReport, Workspace, restore};
 use crate::error::SessionError;
 use crate::open;
 use crate::session::TurnPermissions;
+
+/// How errors and the log name what panicked.
+const GATE: &str = "the gate";
+const STORE: &str = "the store";
+const CLEANUP: &str = "the crash cleanup or the store";
 
 impl Actor {
     pub(super) async fn on_request(&mut self, request: Request) -> Flow {
@@ -163,7 +169,8 @@ impl Actor {
         }
         let gate = self.shared.turn_setup().setup.base.gate.clone();
         // Before the append: a denial applies even if it cannot be recorded.
-        let invalid = gate.add_turn_rules(&allow, &deny);
+        let invalid = guarded(GATE, || gate.add_turn_rules(&allow, &deny));
+        let invalid = invalid.ok_or_else(|| code_panicked(GATE))?;
         if !deny.is_empty() {
             self.append(vec![TurnRulesAdded { input: None, deny }.into()]).await?;
         }
@@ -319,6 +326,8 @@ impl Actor {
         self.require_idle("summarising")?;
         self.require_unpaused("summarising")?;
         self.shared.hub.set_busy(true);
+        let Shared { store, id, .. } = &*self.shared;
+        let blobs = guarded(STORE, || store.blobs(id)).ok_or_else(|| code_panicked(STORE))?;
         let (compactor, config) = {
             let setup = &self.shared.turn_setup().setup;
             (setup.compactor(&self.shared.hooks), setup.base.config.clone())
@@ -340,8 +349,9 @@ impl Actor {
         };
         let context = CallContext {
             session: Some(self.shared.id.clone()),
-            blobs: self.shared.store.blobs(&self.shared.id),
+            blobs,
             redactor: config.redactor,
+            hooks: self.shared.hooks.clone(),
             ..CallContext::detached()
         };
         Ok((compactor, request, context))
@@ -385,11 +395,16 @@ impl Actor {
         };
         self.shared.hub.set_busy(true);
         let Shared { store, id, .. } = &*self.shared;
-        let blobs = store.blobs(id);
-        let workspace = Workspace { files: &*files, blobs: &*blobs, root: Path::new(&root) };
         let target = ((checkpoint, options), &*ids);
+        let recorder = &mut self.recorder;
+        let restoring = async {
+            let blobs = store.blobs(id);
+            let workspace = Workspace { files: &*files, blobs: &*blobs, root: Path::new(&root) };
+            restore(recorder, &**store, id, &workspace, target).await
+        };
         // The task does nothing else meanwhile, so no other request sees half of the restore.
-        let report = restore(&mut self.recorder, &**store, id, &workspace, target).await?;
+        let report = guarded_async(CLEANUP, restoring).await;
+        let report = report.unwrap_or_else(|| Err(code_panicked(CLEANUP)))?;
         if report.conversation {
             let estimate = self.recorder.state().context(self.shared.window());
             self.append(vec![ContextMeasured { estimate }.into()]).await?;
@@ -404,11 +419,14 @@ impl Actor {
         if !self.options.needs_recovery {
             return Ok(());
         }
-        let hints = std::mem::take(&mut self.options.hints);
+        let hints = self.options.hints.clone();
         let closing = Closing { choices, hints, ..Closing::of(Cause::Crash) };
         let setup = self.shared.turn_setup().setup.clone();
-        open::seal(&*self.shared.store, &mut self.recorder, &setup, &self.shared.hooks, closing)
-            .await?;
+        let Shared { store, hooks, .. } = &*self.shared;
+        let sealing = open::seal(&**store, &mut self.recorder, &setup, hooks, closing);
+        // After a failure the work stays open, and the caller can try again.
+        let sealed = guarded_async(CLEANUP, sealing).await;
+        sealed.unwrap_or_else(|| Err(code_panicked(CLEANUP)))?;
         self.options.needs_recovery = false;
         Ok(())
     }
@@ -427,7 +445,7 @@ impl Actor {
         }
     }
 
-    /// A pause is for restores of the caller. Turns and summaries would run beside them.
+    /// A pause is for restores of the caller. Turns and summaries would run at the same time.
     fn require_unpaused(&mut self, what: &'static str) -> Result<(), SessionError> {
         // The pause may have been dropped and not noticed yet, because requests come first.
         if let Some(paused) = &mut self.paused

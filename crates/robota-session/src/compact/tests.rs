@@ -1,6 +1,6 @@
 use std::num::NonZeroUsize;
 
-use robota_core::call::{AskedWatch, CallContext};
+use robota_core::call::CallContext;
 use robota_core::event::CompactionTrigger;
 use robota_core::ids::{CountingIds, MessageId};
 use robota_core::message::{Block, MessageState, ToolInput, ToolResult, ToolUse};
@@ -239,26 +239,39 @@ async fn sess_06_a_window_that_is_smaller_than_assumed_needs_smaller_pieces() {
 async fn sess_06_a_failed_summary_reports_what_it_cost() {
     let usage = |tokens| Usage::new(tokens, 7);
     let whole = |tokens| ScriptedAnswer::new().text("So far.").usage(usage(tokens));
-    for (script, expected) in [
-        (Script::new().answer(ScriptedAnswer::new().usage(usage(50))), vec![usage(50)]),
+    for (script, fails, expected) in [
+        (Script::new().answer(ScriptedAnswer::new().usage(usage(50))), true, vec![usage(50)]),
         (
             Script::new()
                 .answer(whole(40))
                 .answer(whole(30))
                 .answer(ScriptedAnswer::new().usage(usage(20))),
-            vec![usage(20), usage(40) + usage(30)],
+            true,
+            vec![usage(40) + usage(30) + usage(20)],
         ),
-        (Script::new().answer(whole(40)).looped(), vec![]),
+        // An attempt that is retried was paid for, and the summary does not count it.
+        (
+            (0..40).fold(
+                Script::new().answer(ScriptedAnswer::new().usage(usage(25)).cut_off()),
+                |script, _| script.answer(whole(40)),
+            ),
+            false,
+            vec![usage(25)],
+        ),
+        (Script::new().answer(whole(40)).looped(), false, vec![]),
     ] {
         let (compactor, _) = compactor(script, 10_000);
-        let (report, mut reports) = tokio::sync::mpsc::unbounded_channel();
-        let asked = AskedWatch::new(move |asked: ModelAsked| report.send(asked.usage).unwrap());
-        let context = CallContext { asked, ..CallContext::detached() };
-        let done = compactor.compact(request(conversation(40, 6_000)), context).await;
-        assert_eq!(done.is_err(), !expected.is_empty(), "{done:?}");
-        for usage in expected {
-            assert_eq!(reports.recv().await, Some(Some(usage)));
-        }
-        assert_eq!(reports.recv().await, None);
+        let context = CallContext::detached();
+        let compacting = compactor.compact(request(conversation(40, 6_000)), context.clone());
+        let done = compacting.await;
+        assert_eq!(done.is_err(), fails, "{done:?}");
+        let counted = done.ok().and_then(|done| done.summary.usage).unwrap_or_default();
+        let lost: Vec<_> = context
+            .meter
+            .take_beyond(counted)
+            .into_iter()
+            .filter_map(|asked| asked.usage)
+            .collect();
+        assert_eq!(lost, expected);
     }
 }

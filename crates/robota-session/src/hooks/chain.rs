@@ -93,8 +93,11 @@ struct InCode {
 impl Hooks for InCode {
     fn has_point(&self, point: HookPoint) -> bool {
         // A hook in code has no method for the other points.
-        matches!(point, HookPoint::PreToolUse | HookPoint::PostToolUse)
-            && self.hook.points().contains(&point)
+        let called = match point {
+            HookPoint::PreToolUse | HookPoint::PostToolUse | HookPoint::PostToolBatch => true,
+            HookPoint::UserPromptSubmit | HookPoint::Stop => false,
+        };
+        called && self.hook.points().contains(&point)
     }
 
     async fn run(&self, input: HookInput) -> HookReply {
@@ -106,7 +109,12 @@ impl Hooks for InCode {
                 let decision = self.hook.post_tool(&tool_use, &outcome, &self.scope).await;
                 HookAnswer::PostToolUse(decision).into()
             }
-            other => NoHooks.run(other).await,
+            HookInput::PostToolBatch { calls } => {
+                HookAnswer::PostToolBatch(self.hook.post_batch(&calls, &self.scope).await).into()
+            }
+            other @ (HookInput::UserPromptSubmit { .. } | HookInput::Stop { .. }) => {
+                NoHooks.run(other).await
+            }
         }
     }
 }

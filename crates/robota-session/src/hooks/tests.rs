@@ -91,6 +91,48 @@ async fn kode_06_settings_hooks_that_answer_for_another_point_refuse() {
     assert!(matches!(reply.answer, HookAnswer::PostToolUse(PostToolDecision::Block { .. })));
 }
 
+/// Decides about the calls of an answer.
+struct Batch(BatchDecision);
+
+#[async_trait::async_trait]
+impl CodeHook for Batch {
+    fn name(&self) -> &str {
+        "batch"
+    }
+
+    fn points(&self) -> &[HookPoint] {
+        &[HookPoint::PostToolBatch]
+    }
+
+    async fn post_batch(&self, calls: &[EndedCall], _scope: &HookScope) -> BatchDecision {
+        assert_eq!(calls.len(), 1);
+        self.0.clone()
+    }
+}
+
+#[tokio::test]
+async fn kode_06_hooks_in_code_decide_about_all_calls_of_an_answer() {
+    let scope = HookScope { session: "s".into(), cwd: None, files: None };
+    let (mind, stop) = (
+        BatchDecision::Continue { context: Some("mind the branch".to_owned()) },
+        BatchDecision::Stop { reason: "enough".to_owned() },
+    );
+    for (decisions, expected) in
+        [(vec![mind.clone()], mind.clone()), (vec![stop.clone(), mind], stop)]
+    {
+        let code = decisions.into_iter().map(|it| Arc::new(Batch(it)) as Arc<dyn CodeHook>);
+        let chain = HookChain::new(scope.clone(), code.collect(), Vec::new());
+        assert!(chain.has_point(HookPoint::PostToolBatch) && !chain.has_point(HookPoint::Stop));
+        let HookInput::PreToolUse { tool_use, .. } = call() else { panic!() };
+        let calls = vec![EndedCall { tool_use, outcome: ToolOutcome::ok("text") }];
+        let reply = chain.run(HookInput::PostToolBatch { calls }).await;
+        assert_eq!(reply.answer, HookAnswer::PostToolBatch(expected));
+    }
+    assert!(
+        !self::chain(vec![PreToolDecision::Continue], vec![]).has_point(HookPoint::PostToolBatch)
+    );
+}
+
 #[tokio::test]
 async fn sess_15_contexts_of_several_hooks_are_joined() {
     let reply_with = |text: &str| {

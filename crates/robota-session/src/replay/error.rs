@@ -13,7 +13,7 @@ pub enum ReplayError {
     /// The store could not be read or written.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The journal has a gap.
+    /// The events of the journal do not follow each other.
     #[error(transparent)]
     Fold(#[from] FoldError),
     /// The input does not have the expected format.
@@ -21,7 +21,7 @@ pub enum ReplayError {
     Shape {
         /// The name of the format that was expected.
         shape: &'static str,
-        /// What is wrong with it.
+        /// Where the text departs from the format.
         reason: String,
     },
     /// A line of the export cannot be used.
@@ -29,10 +29,10 @@ pub enum ReplayError {
     Line {
         /// The number of the line, from one.
         line: usize,
-        /// What is wrong with it.
+        /// Why the line cannot be read.
         reason: String,
     },
-    /// Another session has that id.
+    /// Another session of the store has the id that the import needs.
     #[error("another session has the id `{0}`")]
     Taken(SessionId),
 }

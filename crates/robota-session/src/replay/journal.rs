@@ -20,7 +20,7 @@ use super::redact::redact_envelope;
 pub struct ExportedJournal {
     /// The lines, each with its newline.
     pub bytes: Vec<u8>,
-    /// The number of lines.
+    /// The number of lines, one for each event.
     pub events: u64,
     /// How many lines had secrets removed; all others are exactly as stored.
     pub redacted: u64,

@@ -59,7 +59,7 @@ pub struct Record {
     pub name: Option<String>,
     /// When the session was created; for a fork, when it was forked.
     pub created_at: Timestamp,
-    /// When the last event happened.
+    /// When the last event of the session was recorded.
     pub updated_at: Timestamp,
     /// The messages that the model sees.
     #[serde(default)]

@@ -216,7 +216,10 @@ impl JournalBuilder {
             let message = MessageId::mint(&self.ids);
             for (nth, call) in uses.iter().enumerate() {
                 let result = ToolResult::text(call, text.clone(), nth == 1);
-                self.push(turn, ToolResultAdded { round, message: message.clone(), result });
+                self.push(
+                    turn,
+                    ToolResultAdded { round, message: message.clone(), result: result.into() },
+                );
             }
         }
         let rounds = u32::try_from(rounds.len()).unwrap();

@@ -27,7 +27,7 @@ pub struct Transcript {
     pub parent: Option<ForkOrigin>,
     /// When the session was created; `None` without events.
     pub created: Option<Timestamp>,
-    /// When the last event happened.
+    /// When the last event was recorded; `None` without events.
     pub updated: Option<Timestamp>,
     /// The cursor of the last event.
     pub last: Option<Cursor>,
@@ -43,7 +43,7 @@ pub struct Transcript {
     pub turns: u64,
     /// The tokens that all model calls used.
     pub usage: Usage,
-    /// Turns and notes, in order.
+    /// The turns, and the notes between them, oldest first.
     pub entries: Vec<TranscriptEntry>,
 }
 
@@ -51,13 +51,13 @@ pub struct Transcript {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum TranscriptEntry {
-    /// A turn with its steps.
+    /// A turn with its prompts, answers and calls.
     Turn(TurnView),
     /// A note about something between turns.
     Note {
-        /// The time of the event.
+        /// When the event was recorded.
         at: Timestamp,
-        /// What happened, for people.
+        /// What happened between the turns, for people.
         text: String,
     },
 }
@@ -69,7 +69,7 @@ pub struct TurnView {
     pub number: u64,
     /// The turn's id; `None` in journals that do not record it.
     pub id: Option<TurnId>,
-    /// The time of its `turn_started`.
+    /// When the turn began, by its `turn_started`.
     pub started: Timestamp,
     /// When it finished; none if it has no end.
     pub finished: Option<Timestamp>,
@@ -81,7 +81,7 @@ pub struct TurnView {
     pub error: Option<String>,
     /// The number of rounds; 0 while the turn has no end.
     pub rounds: u32,
-    /// The tokens that it used.
+    /// The tokens that the model calls of the turn used.
     pub usage: Usage,
 }
 
@@ -105,7 +105,7 @@ pub enum TranscriptStep {
     Call(Box<CallView>),
     /// A note about something else in the turn.
     Note {
-        /// What happened, for people.
+        /// What happened in the turn, for people.
         text: String,
     },
 }

@@ -140,7 +140,7 @@ impl<'a> Reader<'a> {
             Some("tool") => {
                 let result = self.result(value);
                 match &mut self.tools {
-                    Some((message, _)) => message.content.push(Block::ToolResult(result)),
+                    Some((message, _)) => message.content.push(Block::ToolResult(result.into())),
                     None => self.tools = Some((Message::tool(id, vec![result]), at)),
                 }
                 Ok(Vec::new())

@@ -19,7 +19,7 @@ pub use journal::JournalCheck;
 pub use log::log;
 pub use record::record;
 
-/// How serious a finding is.
+/// Says whether a finding is harmless or an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingSeverity {
@@ -32,17 +32,17 @@ pub enum FindingSeverity {
 /// Something that is missing or inconsistent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// How serious it is.
+    /// Whether the finding is harmless or an error.
     pub severity: FindingSeverity,
     /// A stable code, such as `BLOB_MISSING`.
     pub code: &'static str,
     /// Where it is: an event's cursor, a line, a file.
     pub at: String,
-    /// A description for the user.
+    /// What is missing or inconsistent, for the user.
     pub message: String,
 }
 
-/// What a validation found.
+/// Counts what a validation has checked, and lists what it found.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct ValidationReport {
     /// What was validated: `journal`, `log` or `record`.
@@ -59,7 +59,7 @@ pub struct ValidationReport {
     pub snapshots: u64,
     /// Number of events with types that this version does not know; they are kept and ignored.
     pub unknown_events: u64,
-    /// Everything that was found.
+    /// What is missing or inconsistent; empty for a valid session.
     pub findings: Vec<Finding>,
 }
 

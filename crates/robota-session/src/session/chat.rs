@@ -30,10 +30,10 @@ pub enum ChatEnd {
     },
     /// Calls wait for approval. Decide them, and subscribe after [`Reply::last`] to continue.
     Paused {
-        /// The calls that wait.
+        /// The ids of the calls that wait for a decision.
         permissions: Vec<CallId>,
     },
-    /// A hook refused the input.
+    /// A UserPromptSubmit hook refused the input, so no turn began with it.
     Blocked {
         /// The reason that the hook gave.
         reason: String,

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use robota_core::clock::Clock;
 use robota_core::hook::{
-    EventDecision, EventReport, HookData, HookEvent, HookInput, HookReply, Hooks as _,
+    EventDecision, EventReport, HookData, HookEvent, HookInput, HookReply, Hooks as _, ModelSwitch,
+    ModelSwitchSource,
 };
 use robota_core::ids::Ids;
 use robota_core::message::ToolUse;
@@ -46,13 +47,48 @@ impl ConfigHandle {
     }
 
     /// Uses another model from the next turn on, and another provider if one is given. The limits
-    /// of the model come from the built-in catalogue.
-    pub fn set_model(&self, model: impl Into<String>, provider: Option<Arc<dyn Provider>>) {
-        let setup = &mut self.0.shared.turn_setup_mut().setup;
-        setup.base.config.turn.set_model(model);
-        if let Some(provider) = provider {
-            setup.base.provider = provider;
+    /// of the model come from the built-in catalogue. The hooks of the event PreModelSwitch decide
+    /// first.
+    ///
+    /// # Errors
+    /// If a hook blocks the change; the model then stays as it is.
+    pub async fn set_model(
+        &self,
+        model: impl Into<String>,
+        provider: Option<Arc<dyn Provider>>,
+    ) -> Result<(), SessionError> {
+        self.switch_model(ModelSwitchSource::Api, model, provider).await
+    }
+
+    /// Like [`ConfigHandle::set_model`], for a change that a user or a host requested; hooks receive
+    /// the `source`.
+    ///
+    /// # Errors
+    /// If a hook blocks the change; the model then stays as it is.
+    pub async fn switch_model(
+        &self,
+        source: ModelSwitchSource,
+        model: impl Into<String>,
+        provider: Option<Arc<dyn Provider>>,
+    ) -> Result<(), SessionError> {
+        let new_model = model.into();
+        let shared = &self.0.shared;
+        let old_model = shared.turn_setup().setup.base.config.turn.model.clone();
+        let switch = ModelSwitch { old_model, new_model, source };
+        let redactor = self.redactor();
+        switch.ask(&*shared.hooks).await.map_err(|mut reason| {
+            redactor.clean(&mut reason);
+            SessionError::Blocked(reason)
+        })?;
+        {
+            let setup = &mut shared.turn_setup_mut().setup;
+            setup.base.config.turn.set_model(switch.new_model.clone());
+            if let Some(provider) = provider {
+                setup.base.provider = provider;
+            }
         }
+        switch.announce(&*shared.hooks).await;
+        Ok(())
     }
 
     /// Sets an option of the model calls from the next turn on, such as `effort`; none removes it.

@@ -1,10 +1,10 @@
 //! The journal of a session, for clients.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use robota_core::blob::Blobs;
 use robota_core::event::{Cursor, Event, ModelAsked};
+use robota_core::guard::guarded;
 use robota_core::ids::Ids;
 use robota_core::state::State;
 use robota_core::task::Tasks;
@@ -111,8 +111,8 @@ impl JournalHandle {
         let (answer, answered) = oneshot::channel();
         let decide = move |state: &State, ids: &dyn Ids| {
             // The function of the caller runs in the session's task, so its panic must end here.
-            let decided = std::panic::catch_unwind(AssertUnwindSafe(|| decide(state, ids)));
-            let Ok((events, value)) = decided else {
+            let decided = guarded("a function", || decide(state, ids));
+            let Some((events, value)) = decided else {
                 let _ = answer.send(Err(function_panicked("that decides what to append")));
                 return Vec::new();
             };

@@ -17,11 +17,11 @@ use crate::error::SessionError;
 pub struct QueuedInput {
     /// The id that `send` returned; changes and `cancel` take it.
     pub input: InputId,
-    /// When it is delivered.
+    /// Whether it starts a turn of its own or joins the turn that runs.
     pub delivery: Delivery,
     /// The blocks of the message that it will become.
     pub content: Vec<Block>,
-    /// Values that the client attached.
+    /// Values that the caller of `send` attached; the session does not read them.
     pub metadata: Map<String, Value>,
 }
 

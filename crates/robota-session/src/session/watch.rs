@@ -12,13 +12,13 @@ use crate::hub::{LiveStatus, SessionState};
 /// Describes a session at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveTurn {
-    /// Ready, busy or paused.
+    /// Whether it waits for an input, runs a turn, or waits for an approval.
     pub state: SessionState,
     /// The last event that this includes: subscribe from here.
     pub cursor: Option<Cursor>,
     /// The running turn: its round, the streamed text, and its calls with their progress.
     pub turn: Option<OpenTurn>,
-    /// Calls that wait for approval.
+    /// The ids of the calls that wait for approval.
     pub pending: Vec<CallId>,
     /// Inputs that were accepted and not delivered yet, in order.
     pub queued: Vec<InputId>,

@@ -100,7 +100,7 @@ impl Files {
             // The folder also if the blob exists: the writer that stored it may have been killed
             // before its sync.
             self.disk.sync_folder(&shelf).map_err(fail)?;
-            // Whoever stored an existing blob may not have synced its name yet.
+            // The process that stored an existing blob may not have synced its name yet.
             if made || exists {
                 self.disk.sync_folder(&self.root.join("blobs")).map_err(fail)?;
             }

@@ -79,7 +79,7 @@ impl Journal {
 
     fn tool_finished(&mut self, after: i64, call: &str, outcome: ToolOutcome) {
         let (call, class) = (call.into(), Some(Class::Execute));
-        self.push(after, ToolFinished { call, class, outcome, duration_ms: 0 });
+        self.push(after, ToolFinished { call, class, outcome: outcome.into(), duration_ms: 0 });
     }
 
     fn turn_finished(&mut self, after: i64, end: TurnEnd) {

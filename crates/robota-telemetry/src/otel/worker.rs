@@ -167,7 +167,7 @@ impl Worker {
 
     async fn export_metrics(&mut self) -> Result<(), OtelError> {
         let metrics = lock(&self.shared.metrics).clone();
-        // Cumulative totals that did not change tell the collector nothing new.
+        // Cumulative totals that did not change are nothing new for the collector.
         if metrics == self.exported {
             return Ok(());
         }

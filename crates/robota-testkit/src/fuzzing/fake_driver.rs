@@ -82,6 +82,7 @@ impl FakeDriver {
     /// Returns a call that was requested, or an unknown one.
     pub(super) fn pick_call(&self, bytes: &mut Bytes<'_>) -> CallId {
         let at = bytes.pick(self.calls.len() + 1);
+        // One more than there are calls: a client can name a call that does not exist.
         self.calls.get(at).cloned().unwrap_or_else(|| CallId::from("unknown"))
     }
 
@@ -219,6 +220,8 @@ impl FakeDriver {
                 }
                 Effect::Finish(_) => self.reports += 1,
                 Effect::Cancel(target) => self.cancel(&target),
+                // After a failure the machine may only close the turn; what it starts is not
+                // performed.
                 _ if self.failed => {}
                 Effect::CallModel(_) => self.pending.push(Pending::Model),
                 Effect::Judge { tool_use, .. } => {

@@ -11,8 +11,8 @@ use robota_core::compact::Compaction;
 use robota_core::error::{ErrorData, ErrorKind};
 use robota_core::gate::{Grant, Judgement, Source};
 use robota_core::hook::{
-    AfterChange, HookAnswer, HookPoint, HookQuestion, HookReply, PostToolDecision, PreToolDecision,
-    PromptDecision, StopDecision,
+    AfterChange, BatchDecision, HookAnswer, HookPoint, HookQuestion, HookReply, PostToolDecision,
+    PreToolDecision, PromptDecision, StopDecision,
 };
 use robota_core::ids::CallId;
 use robota_core::message::{Block, Cause, Message, Opaque, ToolInput, ToolUse};
@@ -59,12 +59,13 @@ pub fn turns(data: &[u8]) {
 fn config(bytes: &mut Bytes<'_>) -> (TurnRules, TurnFacts) {
     let mut rules = TurnRules::new("model");
     let mut facts = TurnFacts { provider: "fuzz".to_owned(), ..TurnFacts::default() };
-    let points = bytes.pick(16);
+    let points = bytes.pick(32);
     let all = [
         HookPoint::UserPromptSubmit,
         HookPoint::PreToolUse,
         HookPoint::PostToolUse,
         HookPoint::Stop,
+        HookPoint::PostToolBatch,
     ];
     let chosen = all.into_iter().enumerate().filter(|(at, _)| points >> at & 1 == 1);
     facts.hooks = HookPoints::new(chosen.map(|(_, point)| point));
@@ -242,7 +243,7 @@ pub(super) fn hook_reply(bytes: &mut Bytes<'_>) -> HookReply {
 
 fn hook_answer(bytes: &mut Bytes<'_>) -> HookAnswer {
     let reason = String::new();
-    match bytes.pick(10) {
+    match bytes.pick(12) {
         0 => HookAnswer::Stop(StopDecision::Finish),
         1 => HookAnswer::Stop(StopDecision::Continue { reason: bytes.text() }),
         2 => HookAnswer::UserPromptSubmit(PromptDecision::Continue { context: Some(bytes.text()) }),
@@ -265,7 +266,9 @@ fn hook_answer(bytes: &mut Bytes<'_>) -> HookAnswer {
         }
         7 => HookAnswer::PostToolUse(PostToolDecision::Continue),
         8 => HookAnswer::PostToolUse(PostToolDecision::Replace { outcome: outcome(bytes) }),
-        _ => HookAnswer::PostToolUse(PostToolDecision::Block { reason }),
+        9 => HookAnswer::PostToolUse(PostToolDecision::Block { reason }),
+        10 => HookAnswer::PostToolBatch(BatchDecision::Continue { context: Some(bytes.text()) }),
+        _ => HookAnswer::PostToolBatch(BatchDecision::Stop { reason }),
     }
 }
 

@@ -114,6 +114,7 @@ impl Failure {
     }
 
     /// Returns the status that is sent: with [`FailureFormat::Ok`] it is 200.
+    // Gateways answer so: the error is only in the body.
     pub(super) fn sent_status(&self) -> u16 {
         if self.format == FailureFormat::Ok { 200 } else { self.http_status() }
     }
@@ -213,6 +214,7 @@ pub(super) fn usual_code(wire: Wire, status: u16) -> &'static str {
             404 => "model_not_found",
             413 => "request_too_large",
             429 => "rate_limit_exceeded",
+            // 529 is a status of Anthropic only; a scenario for all wires may have it nevertheless.
             503 | 529 => "server_is_overloaded",
             _ => "server_error",
         },

@@ -62,7 +62,7 @@ fn reset(reader: BufReader<OwnedReadHalf>, writer: OwnedWriteHalf) {
 fn record(state: &State, request: http::Request, connection: usize) -> Arc<ReceivedRequest> {
     let (path, query) = request.target.split_once('?').unwrap_or((&request.target, ""));
     let (path, query) = (path.to_owned(), query.to_owned());
-    // Three wires share a path, which only this header tells apart.
+    // Three wires share a path; only this header distinguishes them.
     let route = Route::of(&request.method, &path, request.header("anthropic-version").is_some());
     let mut received = ReceivedRequest {
         number: 0,

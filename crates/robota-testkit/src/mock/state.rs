@@ -42,6 +42,7 @@ struct Playback {
 impl State {
     pub(super) fn new(scenario: Scenario) -> Self {
         let answers = match scenario.chunk {
+            // A size that a step has itself stays.
             Some(size) => scenario.answers.into_iter().map(|reply| reply.chunked(size)).collect(),
             None => scenario.answers,
         };

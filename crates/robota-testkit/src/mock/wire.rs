@@ -38,6 +38,7 @@ impl Wire {
     #[must_use]
     pub fn base_url(self, origin: &str) -> String {
         match self {
+            // The clients of these two vendors add the version themselves; those of OpenAI do not.
             Self::Anthropic | Self::Gemini => origin.to_owned(),
             Self::OpenaiChat | Self::OpenaiResponses => format!("{origin}/v1"),
         }

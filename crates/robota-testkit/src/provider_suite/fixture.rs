@@ -115,6 +115,7 @@ impl Fixture {
         let mut request = ModelRequest::new(MODEL, view);
         request.system = Some(Arc::from("You are a test."));
         request.tools = self.tools.clone();
+        // A limit that no catalogue has: the request must contain the caller's.
         request.max_output_tokens = Some(1000);
         request
     }
@@ -148,6 +149,7 @@ impl Fixture {
             matches!(deltas.last(), Some(Delta::End(_))),
             "a stream ends with a terminal event or an error: {deltas:?}"
         );
+        // Quirks repeat the end; a provider must pass it on once.
         let ends = deltas.iter().filter(|delta| matches!(delta, Delta::End(_))).count();
         assert_eq!(ends, 1, "there is one terminal event: {deltas:?}");
         Ok(self.collect(deltas))
@@ -276,6 +278,7 @@ pub async fn within_a_minute<T>(case: impl Future<Output = T>) -> T {
     let minute = Duration::from_secs(60);
     let watchdog = tokio::task::spawn_blocking(move || waiting.recv_timeout(minute));
     tokio::select! {
+        // The case first: one that ends in the last moment has ended.
         biased;
         done = case => done,
         _ = watchdog => panic!("the case did not end within a minute"),

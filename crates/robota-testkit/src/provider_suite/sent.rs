@@ -42,6 +42,7 @@ fn text(value: &Value) -> String {
 /// Returns the calls of earlier answers.
 pub(super) fn calls(received: &ReceivedRequest) -> Vec<SentCall> {
     let messages = messages(received);
+    // Both OpenAI wires send arguments as JSON in a text.
     let parsed = |value: &Value| serde_json::from_str(value.as_str().unwrap_or("null")).unwrap();
     match received.wire().unwrap() {
         Wire::Anthropic => blocks(&messages, "content", "tool_use")
@@ -100,6 +101,7 @@ pub(super) fn results(received: &ReceivedRequest) -> Vec<SentResult> {
             .map(|message| SentResult {
                 id: text(&message["tool_call_id"]),
                 text: all_text(&message["content"]),
+                // The wire has no place for a failure; only its text says it.
                 failed: None,
             })
             .collect(),

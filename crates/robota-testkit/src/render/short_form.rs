@@ -9,6 +9,7 @@ const MAX_SHOWN: usize = 80;
 
 /// Renders one field of an event; returns `None` if it is empty.
 pub(super) fn field(kind: &str, key: &str, value: &Value, names: &mut Names) -> Option<String> {
+    // Durations differ from run to run, and snapshots must not.
     if key == "duration_ms" || is_empty_value(value) {
         return None;
     }
@@ -59,6 +60,7 @@ fn ids(kind: &str, key: &str, value: &Value, names: &mut Names) -> Option<String
 
 fn value_text(value: &Value, names: &mut Names) -> String {
     match value {
+        // Numbered like ids, so that a snapshot shows which hashes are equal.
         Value::String(text) if is_hash(text) => names.short("sha", text),
         Value::String(text) if is_plain_word(text) => text.clone(),
         Value::String(text) => quoted(text),

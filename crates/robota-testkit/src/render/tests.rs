@@ -20,7 +20,8 @@ fn log(events: Vec<Event>) -> String {
 
 fn finished(call: &str, outcome: ToolOutcome) -> Event {
     let call = CallId::from(call);
-    ToolFinished { call, class: Some(Class::Modify), outcome, duration_ms: 17 }.into()
+    ToolFinished { call, class: Some(Class::Modify), outcome: outcome.into(), duration_ms: 17 }
+        .into()
 }
 
 #[test]

@@ -83,6 +83,8 @@ pub async fn sess_11_sessions_are_listed_newest_first(store: &dyn JournalStore) 
     for (name, when) in [("b", 200), ("a", 100), ("d", 300), ("c", 300)] {
         session_of(store, &id(name), "/w", "hello", when).await;
     }
+    // Of `c` and `d`, which are equally old, the id decides: a page must not depend on the
+    // database.
     assert_eq!(listed(store, &SessionFilter::default()).await, ["c", "d", "b", "a"]);
     for head in store.list(&SessionFilter::default()).await.expect("list").sessions {
         assert_eq!(store.head(&head.session).await.expect("head"), head);
@@ -108,6 +110,7 @@ pub async fn sess_11_lists_are_filtered_and_paged(store: &dyn JournalStore) {
     let some = |text: &str| Some(text.to_owned());
     for (filter, expected) in [
         (SessionFilter { prefix: some("org:x/"), ..none.clone() }, &["2", "1"][..]),
+        // A prefix is a border between tenants, so it is compared exactly; a text is for people.
         (SessionFilter { prefix: some("ORG:x/"), ..none.clone() }, &[]),
         // A database must not take `%` and `_` for wildcards.
         (SessionFilter { prefix: some("org:%"), ..none.clone() }, &[]),
@@ -148,6 +151,7 @@ pub async fn sess_11_deleted_sessions_are_removed(store: &dyn JournalStore) {
     assert!(!store.delete(&id("a")).await.expect("no error if absent"));
     assert!(matches!(rejected(store.open(&id("a")).await), JournalError::NotFound(_)));
     assert_eq!(listed(store, &SessionFilter::default()).await, ["b"]);
+    // The id is free again, and no event of the old session comes back with it.
     drop(create_session(store, &id("a"), 1).await);
     assert_eq!(seqs(store, &id("a")).await, [1]);
     assert_eq!(seqs(store, &id("b")).await, [1, 2]);
@@ -164,6 +168,7 @@ pub async fn sess_11_retention_deletes_what_the_policy_does_not_keep(store: &dyn
         older_than: Some(SignedDuration::from_secs(250)),
         max_bytes: None,
     };
+    // `c` is not old enough, and `d` is also the last one.
     let would = prune(store, policy, at(500), true).await.expect("prune");
     let names: Vec<_> = would.iter().map(|pruned| pruned.session.to_string()).collect();
     assert_eq!(names, ["a", "b"]);

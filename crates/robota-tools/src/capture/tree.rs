@@ -337,7 +337,7 @@ impl WorkspaceTree {
             match root.join(path).symlink_metadata() {
                 Ok(metadata) => drop(found.insert(path.clone(), FoundEntry::new(&metadata, false))),
                 Err(error) if gone(&error) => {}
-                // It exists and cannot be read now; as a deletion, a restore would create it anew.
+                // It exists and cannot be read now; as a deletion, a restore would create it again.
                 Err(_) => {
                     let (kind, mode) = match old.state {
                         PathState::Folder { mode } => (EntryKind::Folder, mode.unwrap_or_default()),

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -66,8 +67,16 @@ pub(super) enum Line {
     Gap,
 }
 
-/// Returns all files with matches, newest first.
-pub(super) fn search(request: &Request) -> Result<Vec<FileMatches>, InvalidInput> {
+/// What a search has found.
+pub(super) struct Found {
+    /// All files with matches, newest first.
+    pub(super) files: Vec<FileMatches>,
+    /// The number of files that were left out, because reading them needs approval.
+    pub(super) unapproved: usize,
+}
+
+/// Searches the files below the root.
+pub(super) fn search(request: &Request) -> Result<Found, InvalidInput> {
     let matcher = matcher(request)?;
     let walk = Walk {
         root: &request.root.target,
@@ -76,9 +85,13 @@ pub(super) fn search(request: &Request) -> Result<Vec<FileMatches>, InvalidInput
         file_type: request.file_type.as_deref(),
     };
     let all: Mutex<Vec<FileMatches>> = Mutex::default();
+    // If a rule names the root itself, the gate has asked about this call.
+    let is_approved = request.workspace.needs_approval(&request.root);
+    let unapproved = AtomicUsize::new(0);
     let folder = LinkFreeDir::open(&request.root.target, false).ok();
     walk.build()?.run(|| {
         let (all, folder, matcher) = (&all, folder.as_ref(), matcher.clone());
+        let unapproved = &unapproved;
         let mut searcher = searcher(request);
         Box::new(move |entry| {
             if request.cancel.is_cancelled() {
@@ -90,16 +103,21 @@ pub(super) fn search(request: &Request) -> Result<Vec<FileMatches>, InvalidInput
             if entry.file_type().is_some_and(|kind| kind.is_file())
                 && let Ok(below) = entry.path().strip_prefix(&request.root.target)
                 && let Some((path, file)) = open(request, folder, below)
-                && let Some(matches) = search_file(request, &mut searcher, &matcher, path, &file)
             {
-                all.lock().unwrap_or_else(PoisonError::into_inner).push(matches);
+                // Before the search: a count of files with matches would tell what is in them.
+                if !is_approved && request.workspace.needs_approval(&path) {
+                    unapproved.fetch_add(1, Ordering::Relaxed);
+                    return WalkState::Continue;
+                }
+                let matches = search_file(request, &mut searcher, &matcher, path, &file);
+                all.lock().unwrap_or_else(PoisonError::into_inner).extend(matches);
             }
             WalkState::Continue
         })
     });
     let mut all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
     newest_first(&mut all, |file| (file.modified, &file.path));
-    Ok(all)
+    Ok(Found { files: all, unapproved: unapproved.into_inner() })
 }
 
 /// Opens a file that the walk has found, without following links: a folder may have been replaced

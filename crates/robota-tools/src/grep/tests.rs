@@ -159,3 +159,35 @@ async fn files_that_may_not_be_read_are_not_shown() {
         assert!(text.starts_with("b.txt") && !text.contains("key"), "{mode}: {text}");
     }
 }
+
+/// Reading a file of the folder `asked` needs approval.
+struct AsksForFolder;
+
+impl crate::AccessCheck for AsksForFolder {
+    fn may_read(&self, _: &Path) -> bool {
+        true
+    }
+
+    fn needs_approval(&self, path: &Path) -> bool {
+        path.parent().is_some_and(|folder| folder.ends_with("asked"))
+    }
+
+    fn may_connect_private(&self, _: &str, _: std::net::IpAddr) -> bool {
+        false
+    }
+}
+
+#[tokio::test]
+async fn core_21_files_that_need_approval_are_not_searched() {
+    let (_dir, workspace) =
+        tree(&[("asked/a.txt", b"word\n"), ("asked/b.txt", b"none\n"), ("c.txt", b"word\n")]);
+    let workspace = workspace.access_check(Arc::new(AsksForFolder));
+    let note = "[2 files were not searched: reading needs approval. Read asks for it.]\n";
+    for (path, found) in [(".", "c.txt\n"), ("asked", "[no match]\n")] {
+        let text = text(&workspace, json!({"pattern": "word", "path": path})).await;
+        assert_eq!(text, format!("{found}{note}"), "{path}");
+    }
+    // The gate has asked about this call, because it names the file.
+    let input = json!({"pattern": "word", "path": "asked/a.txt"});
+    assert_eq!(text(&workspace, input).await, "asked/a.txt\n");
+}

@@ -34,6 +34,7 @@ impl OpenApi {
         if text.len() > MAX_DOCUMENT_BYTES {
             return Err(invalid(format!("it is larger than {MAX_DOCUMENT_BYTES} bytes")));
         }
+        // JSON is YAML too, but its own parser is faster for large documents.
         let document: Value = if text.trim_start().starts_with('{') {
             serde_json::from_str(text).map_err(|error| invalid(error.to_string()))?
         } else {
@@ -106,6 +107,7 @@ impl OpenApi {
                 }
             }
         }
+        // A fixed order, because a change of it would cost services their cache of the prompt.
         tools.sort_by(|a, b| a.spec().name.cmp(&b.spec().name));
         Ok(OpenApiTools { tools, skipped })
     }
@@ -125,6 +127,7 @@ impl OpenApi {
         if !matches!(url.scheme(), "http" | "https") || url.cannot_be_a_base() {
             return Err(failed(format!("`{named}` is not an HTTP address")));
         }
+        // A document could otherwise name a host of its author, which would get the credentials.
         let other_origin = |from: &&Url| from.origin() != url.origin();
         if let (None, Some(from)) = (&options.server, self.from.as_ref().filter(other_origin))
             && !options.credentials.is_empty()
@@ -178,6 +181,7 @@ fn yaml(text: &str) -> Result<Value, String> {
             max_events: 2_000_000,
             max_total_scalar_bytes: MAX_DOCUMENT_BYTES,
             max_documents: 1,
+            // An alias is a copy: a short document with a few of them could fill the memory.
             max_aliases: 0,
             max_anchors: 0,
             max_merge_keys: 0,

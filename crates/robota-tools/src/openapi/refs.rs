@@ -72,12 +72,14 @@ struct Inline<'a, 'b> {
 impl<'a> Inline<'a, '_> {
     fn value(&mut self, value: &'a Value, depth: usize) -> Result<Value, String> {
         self.budget.spend(1, value.as_str().map_or(0, str::len))?;
+        // An empty schema accepts everything, so a call is still possible.
         if depth > MAX_DEPTH {
             return Ok(Value::Object(Map::new()));
         }
         match value {
             Value::Object(fields) => {
                 if let Some(reference) = fields.get("$ref").and_then(Value::as_str) {
+                    // A type that contains itself ends here, as one that is too deep does.
                     if self.open.contains(&reference) {
                         return Ok(Value::Object(Map::new()));
                     }

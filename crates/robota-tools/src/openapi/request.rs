@@ -43,6 +43,8 @@ pub(super) fn prepare(
                 if text.is_empty() || text == "." || text == ".." {
                     return Err(format!("`{}` must not be `{text}`", parameter.argument));
                 }
+                // A slash in the value is encoded too: an argument must not lead to another
+                // operation.
                 path = path.replace(&format!("{{{}}}", parameter.name), &encoded(&text));
             }
             Place::Query => query.extend(pairs(parameter, value)),
@@ -58,6 +60,7 @@ pub(super) fn prepare(
             }
         }
     }
+    // `Url::join` would drop the last part of the server's path.
     let base = url.path().trim_end_matches('/').to_owned();
     url.set_path(&format!("{base}/{}", path.trim_start_matches('/')));
     if !query.is_empty() {

@@ -51,6 +51,7 @@ impl OpenApiTool {
         let arguments = input.as_object().unwrap_or(&empty);
         let invalid = |problem: String| ToolOutcome::failed("invalid_input", problem);
         let mut prepared = prepare(&self.operation, &self.server, arguments).map_err(invalid)?;
+        // After the arguments of the model: none of their headers can replace a credential.
         self.credentials.apply(&mut prepared.url, &mut prepared.headers).map_err(invalid)?;
         let request = WebRequest {
             method: self.operation.method.clone(),
@@ -79,6 +80,7 @@ impl OpenApiTool {
         }
         match std::str::from_utf8(valid_prefix(fetched)) {
             Ok(body) => {
+                // A service may repeat the key in its answer, for example in the text of an error.
                 let body = self.credentials.redact(body);
                 text.extend(body.chars().take(MAX_SHOWN_CHARS));
                 if body.chars().count() > MAX_SHOWN_CHARS || fetched.cut {

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use robota_core::approve::Answer;
 use robota_core::call::CallContext;
 use robota_core::hook::{
-    HookAnswer, HookInput, HookPoint, HookReply, Hooks, PostToolDecision, PreToolDecision,
-    PromptDecision, StopDecision,
+    BatchDecision, HookAnswer, HookInput, HookPoint, HookReply, Hooks, PostToolDecision,
+    PreToolDecision, PromptDecision, StopDecision,
 };
 use robota_core::permission::{Class, Verdict};
 use robota_core::provider::{DeltaStream, ModelRequest, Provider, ProviderError};
@@ -120,6 +120,10 @@ impl Hooks for AllHooks {
                 let stamp = robota_core::message::ResultBlock::text("(stamped)");
                 stamped.content.push(stamp);
                 HookAnswer::PostToolUse(PostToolDecision::Replace { outcome: stamped }).into()
+            }
+            HookInput::PostToolBatch { .. } => {
+                let context = Some("(batch)".to_owned());
+                HookAnswer::PostToolBatch(BatchDecision::Continue { context }).into()
             }
             HookInput::Stop { .. } => HookAnswer::Stop(StopDecision::Finish).into(),
         }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::ToTokens;
-use syn::{Attribute, Fields, Ident, ImplItem, Item, Meta, Signature, TraitItem, Visibility};
+use syn::{
+    Attribute, Fields, Ident, ImplItem, Item, Macro, Meta, Signature, TraitItem, Visibility,
+};
 
 /// Returns what an item adds to the type of this name, if it is an `impl` of it: the trait, or the
 /// public functions and constants.
@@ -38,57 +39,11 @@ pub(super) fn members(
 }
 
 /// Returns the public methods in the definition of a macro.
-pub(super) fn macro_methods(tokens: &TokenStream) -> Vec<String> {
-    let mut methods = Vec::new();
-    let mut signature: Option<Vec<TokenTree>> = None;
-    let mut last = String::new();
-    for token in flat(tokens) {
-        match (&token, &mut signature) {
-            (TokenTree::Group(body), Some(parts)) if body.delimiter() == Delimiter::Brace => {
-                let parsed: syn::Result<Signature> = syn::parse2(parts.drain(..).collect());
-                methods.extend(parsed.ok().map(|parsed| format!("pub {}", text(&parsed))));
-                signature = None;
-            }
-            (TokenTree::Ident(word), None) if word == "fn" && last == "pub" => {
-                signature = Some(vec![token.clone()]);
-            }
-            (token, Some(parts)) => parts.push(token.clone()),
-            (_, None) => {}
-        }
-        last = token.to_string();
-    }
-    methods
-}
-
-/// Returns the tokens of the rules of a macro, without `$crate::`.
-fn flat(rules: &TokenStream) -> Vec<TokenTree> {
-    let bodies = rules.clone().into_iter().filter_map(|token| match token {
-        TokenTree::Group(body) if body.delimiter() == Delimiter::Brace => Some(body.stream()),
-        _ => None,
-    });
-    bodies.flat_map(without_crate).collect()
-}
-
-fn without_crate(tokens: TokenStream) -> Vec<TokenTree> {
-    let mut out = Vec::new();
-    let mut tokens = tokens.into_iter().peekable();
-    while let Some(token) = tokens.next() {
-        let is_dollar = matches!(&token, TokenTree::Punct(mark) if mark.as_char() == '$');
-        let is_crate =
-            |next: Option<&TokenTree>| matches!(next, Some(TokenTree::Ident(it)) if it == "crate");
-        match token {
-            _ if is_dollar && is_crate(tokens.peek()) => {
-                // `crate` and the two colons.
-                tokens.nth(2);
-            }
-            TokenTree::Group(group) => {
-                let inner = without_crate(group.stream()).into_iter().collect();
-                out.push(Group::new(group.delimiter(), inner).into());
-            }
-            other => out.push(other),
-        }
-    }
-    out
+pub(super) fn macro_methods(definition: &Macro) -> Vec<String> {
+    let rules = definition.tokens.to_string().replace("$ crate ::", "");
+    let heads = rules.split("pub fn ").skip(1).filter_map(|rest| rest.split_once('{'));
+    let parsed = heads.map(|(head, _)| syn::parse_str::<Signature>(&format!("fn {head}")));
+    parsed.flatten().map(|signature| format!("pub {}", text(&signature))).collect()
 }
 
 fn is_visible(visibility: &Visibility) -> bool {

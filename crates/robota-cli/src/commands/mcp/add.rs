@@ -48,6 +48,8 @@ pub(super) fn write(
         let text = format!("the name `{name}` may only have letters, digits, `-`, `_` and `.`");
         return Err(Usage(text).into());
     }
+    // Every variable counts as set: the entry is for other processes too, whose variables are not
+    // known here.
     ServerConfig::parse(name, &entry, &|_| Some("x".to_owned()))
         .map_err(|error| Usage(format!("the entry cannot be used: {error}")))?;
     let file = add_server(places, scope, name, entry)?;
@@ -64,6 +66,7 @@ fn pairs(given: &[String], separator: char, form: &str) -> Result<Map<String, Va
         let Some((name, value)) = text.split_once(separator) else {
             return Err(Usage(format!("`{text}` is not valid; write {form}")));
         };
+        // Spaces around the value of a header are not part of it; those of a variable are.
         let value = if separator == ':' { value.trim() } else { value };
         pairs.insert(name.trim().to_owned(), json!(value));
     }

@@ -13,6 +13,7 @@ pub(super) async fn run(args: &ApproveArgs) -> anyhow::Result<Exit> {
     let checked = connected.servers.check(&args.name).await;
     let approve = |_| connected.servers.approve(&args.name, args.hash.as_deref());
     let approved = checked.and_then(approve);
+    // Also after a failure: the server was started by this command.
     connected.close().await;
     let approved = approved?;
     let Some(review) = &approved.review else {

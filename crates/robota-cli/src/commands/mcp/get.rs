@@ -21,6 +21,7 @@ pub(super) async fn run(args: &GetArgs) -> anyhow::Result<Exit> {
     let report = connected.servers.check(&args.name).await;
     let tools = connected.servers.tools(&args.name);
     let review = connected.servers.review(&args.name);
+    // Before anything is printed: a closed pipe must not leave the server running.
     connected.close().await;
     let exit = if report.is_ok() { Exit::Ok } else { Exit::Failure };
     if args.json {

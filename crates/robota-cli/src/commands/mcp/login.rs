@@ -23,6 +23,7 @@ pub(super) async fn run(args: &LoginArgs) -> anyhow::Result<Exit> {
     output::line(login.url());
     if args.paste {
         output::line("Then paste the address to which the browser was redirected:");
+        // A blocking read, during which the runtime serves the connections of the login.
         let line = tokio::task::spawn_blocking(|| {
             let mut line = String::new();
             std::io::stdin().lock().read_line(&mut line).map(|_| line)

@@ -14,6 +14,7 @@ pub(super) fn run(args: &RemoveArgs) -> anyhow::Result<Exit> {
     let setup = Setup::load(&args.settings, None)?;
     let scopes = match args.scope {
         Some(scope) => vec![McpScope::from(scope)],
+        // The order in which servers are used: the entry in effect is the one that is removed.
         None => vec![McpScope::Local, McpScope::Project, McpScope::User],
     };
     for scope in scopes {

@@ -69,6 +69,7 @@ fn listen(address: SocketAddr, args: &McpServeArgs) -> anyhow::Result<McpTranspo
     let token = match &args.token_file {
         Some(file) => read_token(file)?,
         None => {
+            // On loopback too: other users and web pages can reach it there.
             let token = format!("{}{}", RandomIds.next().simple(), RandomIds.next().simple());
             output::note(&format!("robota: token: {token}"));
             token
@@ -78,6 +79,8 @@ fn listen(address: SocketAddr, args: &McpServeArgs) -> anyhow::Result<McpTranspo
         .with_context(|| format!("cannot listen at {address}"))?;
     let bound = listener.local_addr().context("the socket has no address")?;
     let (mut hosts, mut origins) = (args.allow_host.clone(), args.allow_origin.clone());
+    // Other host names are refused, so that a web page whose name leads to this machine cannot use
+    // the server (DNS rebinding).
     if loopback || address.ip().is_unspecified() {
         for name in ["localhost", "127.0.0.1", "[::1]"] {
             hosts.push(format!("{name}:{}", bound.port()));

@@ -10,6 +10,7 @@ pub(super) async fn run(args: &TestArgs) -> anyhow::Result<Exit> {
     let setup = Setup::load(&args.settings, None)?;
     let connected = Connected::prepare(&setup);
     let mut names = args.names.clone();
+    // All names are checked before a server is started.
     for name in &names {
         find(&connected.found, name)?;
     }

@@ -180,6 +180,7 @@ fn verdict_line(line: &[u8], number: u64, args: &CheckArgs) -> Value {
     let case: Case = match serde_json::from_slice(line) {
         Ok(case) => case,
         Err(error) => {
+            // The id is read without the rest, so that the caller can assign the error to its case.
             let id = serde_json::from_slice::<Value>(line)
                 .ok()
                 .and_then(|value| value.get("id").cloned())
@@ -191,6 +192,7 @@ fn verdict_line(line: &[u8], number: u64, args: &CheckArgs) -> Value {
         Ok(cwd) => cwd,
         Err(error) => return failure(&case.id, &format!("{error:#}")),
     };
+    // The verdict of a case must not depend on the user who runs it.
     let home = case.home.clone().unwrap_or_else(|| PathBuf::from("/nonexistent"));
     let mut workspace = Workspace::new(cwd, home);
     for dir in &case.additional_directories {

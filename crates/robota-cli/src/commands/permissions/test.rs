@@ -29,6 +29,7 @@ pub(super) fn test(args: &TestArgs) -> anyhow::Result<Exit> {
     for file in &args.files {
         let text = std::fs::read_to_string(file)
             .with_context(|| format!("cannot read {}", file.display()))?;
+        // Per file: a line `mode` of one file must not reach the next one.
         let mut policy = setup.policy.clone();
         for (number, line) in text.lines().enumerate() {
             match read(line) {
@@ -103,11 +104,13 @@ fn call(text: &str) -> (String, Value) {
     let input = match tool {
         "Bash" => json!({ "command": argument }),
         "Read" | "Edit" | "Write" => json!({ "file_path": argument }),
+        // The pattern has no influence on the verdict.
         "Grep" => json!({ "pattern": "x", "path": argument }),
         "Glob" => json!({ "pattern": argument }),
         "WebFetch" => json!({ "url": argument }),
         "Agent" => json!({ "subagent_type": argument }),
         "Skill" => json!({ "skill": argument }),
+        // A command may have parentheses as well, as in `f() { …; }`.
         _ => return shell(),
     };
     (tool.to_owned(), input)

@@ -30,6 +30,8 @@ pub(super) async fn run(
         MarketplaceCommand::Search { text } => {
             let mut lines = Vec::new();
             for (market, marketplace) in plugins.marketplaces() {
+                // A marketplace that cannot be read must not hide the plugins of the others; the
+                // list reports it.
                 let Ok(marketplace) = marketplace else { continue };
                 let found = marketplace.search(&text);
                 lines.extend(

@@ -45,6 +45,7 @@ impl<'p> Sources<'p> {
 
     /// Finds a plugin: a folder, a repository, or NAME@MARKETPLACE.
     pub(super) async fn plugin(&self, plugins: &Plugins, text: &str) -> anyhow::Result<Found> {
+        // Folders and addresses first: both may contain `@`.
         if let Some(source) = given(text) {
             return self.get(source).await;
         }
@@ -77,8 +78,9 @@ impl<'p> Sources<'p> {
 
     /// Finds a marketplace: a folder, a repository, or a name of the settings.
     pub(super) async fn marketplace(&self, text: &str) -> anyhow::Result<Found> {
-        let settings = &self.project.settings.values.extra_known_marketplaces;
-        let source = match settings.get(text) {
+        let settings = &self.project.settings.values;
+        let named = settings.extra_known_marketplaces.get(text);
+        let source = match named.or_else(|| settings.additional_marketplaces.get(text)) {
             Some(entry) => marketplace_source(entry),
             None => given(text),
         };
@@ -93,7 +95,9 @@ impl<'p> Sources<'p> {
 
     /// Returns the names of the marketplaces that the settings name.
     pub(super) fn named_marketplaces(&self) -> impl Iterator<Item = &str> {
-        self.project.settings.values.extra_known_marketplaces.keys().map(String::as_str)
+        let settings = &self.project.settings.values;
+        let names = settings.extra_known_marketplaces.keys();
+        names.chain(settings.additional_marketplaces.keys()).map(String::as_str)
     }
 
     /// Finds the newest version of a repository, or the given commit.
@@ -109,6 +113,7 @@ impl<'p> Sources<'p> {
     pub(super) async fn get(&self, source: PluginSource) -> anyhow::Result<Found> {
         Ok(match source {
             PluginSource::Folder(folder) => {
+                // An update reads the folder again, possibly from another working folder.
                 let source = folder.canonicalize().unwrap_or_else(|_| folder.clone());
                 let source = source.display().to_string();
                 let origin = PluginOrigin { source, ..PluginOrigin::default() };

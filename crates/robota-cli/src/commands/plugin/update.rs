@@ -89,6 +89,8 @@ fn one(
     }
     show_new_requests(plugin, found)?;
     if !yes {
+        // The commit whose changes were shown: the repository may have a newer one when the user
+        // confirms.
         let pin = new.map(|commit| format!(" --commit {commit}")).unwrap_or_default();
         output::line(&format!("To install it: robota plugin update {name}{pin} --yes"));
         return Ok(());
@@ -119,6 +121,7 @@ fn show_new_requests(plugin: &InstalledPlugin, found: &Found) -> anyhow::Result<
 /// Returns what a plugin does, without the folder in which this version of it is.
 fn relative_requests(plugin: &InstalledPlugin) -> Vec<String> {
     let root = plugin.root.display().to_string();
+    // Each version has a folder of its own, by which all requests would differ.
     let relative = |request: &String| request.replace(&root, "${CLAUDE_PLUGIN_ROOT}");
     plugin.requests().iter().map(relative).collect()
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use robota_session::Selector;
 
-use crate::args::SettingsArgs;
+use crate::args::PlaceArgs;
 
 /// `robota sessions`
 #[derive(Debug, Args)]
@@ -37,9 +37,10 @@ pub(crate) enum SessionsCommand {
     Prune(PruneArgs),
 }
 
-/// Options of every `robota sessions` command.
+/// Options of every command that works on stored sessions. `Settings` are those that select or override
+/// settings: a command that runs calls has more of them.
 #[derive(Debug, Args)]
-pub(crate) struct StoreArgs {
+pub(crate) struct StoreArgs<Settings: Args = PlaceArgs> {
     /// Session store: file[:DIR], sqlite:FILE or postgres://… [default: .robota/sessions].
     #[arg(long, value_name = "STORE")]
     pub(crate) store: Option<String>,
@@ -49,7 +50,7 @@ pub(crate) struct StoreArgs {
     pub(crate) json: bool,
 
     #[command(flatten)]
-    pub(crate) settings: SettingsArgs,
+    pub(crate) settings: Settings,
 }
 
 /// `robota sessions list`

@@ -16,6 +16,7 @@ pub(super) async fn run(args: DeleteArgs) -> anyhow::Result<Exit> {
     let (mut matches, mut absent) = (Vec::new(), Vec::new());
     for text in &args.sessions {
         match find_session(&*context.store, text).await {
+            // Two of the names can mean the same session.
             Ok(session) if matches.contains(&session) => {}
             Ok(session) => matches.push(session),
             Err(SdkError::SessionNotFound(text)) => absent.push(text),
@@ -30,6 +31,7 @@ pub(super) async fn run(args: DeleteArgs) -> anyhow::Result<Exit> {
     for session in matches {
         match context.store.delete(&session).await {
             Ok(true) => deleted.push(session),
+            // Another process deleted it while the user was asked.
             Ok(false) => absent.push(session.to_string()),
             Err(error) => failed.push((session, error)),
         }

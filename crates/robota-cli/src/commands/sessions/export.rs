@@ -82,6 +82,7 @@ async fn build(
             blobs.push(blob);
         }
     }
+    // Before any format is made, so that no format can leave a secret in.
     let events = redact_events(redactor, &events)?;
     let plain = |bytes| Export { bytes, payloads: Vec::new(), blobs: blobs.clone(), redacted: 0 };
     Ok(match format {

@@ -27,6 +27,7 @@ pub(super) fn write(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()
     if force {
         options.create(true).truncate(true);
     } else {
+        // Not checked before: another program could create the file in between.
         options.create_new(true);
     }
     #[cfg(unix)]
@@ -80,6 +81,7 @@ pub(super) fn read(name: &str, format: ImportFormat) -> anyhow::Result<Source> {
     if name == "-" {
         std::io::stdin()
             .lock()
+            // Standard input has no size that could be checked before.
             .take(MAX_BYTES)
             .read_to_end(&mut bytes)
             .context("cannot read standard input")?;
@@ -98,6 +100,8 @@ pub(super) fn read(name: &str, format: ImportFormat) -> anyhow::Result<Source> {
     }
     if let Ok(entries) = std::fs::read_dir(blobs_folder(path)) {
         for entry in entries.filter_map(Result::ok) {
+            // The length of a SHA-256 hash in hexadecimal digits; other files are not of the
+            // export.
             if let Some(name) = entry.file_name().to_str().filter(|name| name.len() == 64) {
                 source.blobs.insert(name.to_owned(), read_file(&entry.path())?);
             }

@@ -74,10 +74,12 @@ async fn from_session(
     let events = read_all(store, &session, 0).await?;
     let mut blobs = HashMap::new();
     for blob in events.iter().flat_map(blob_refs) {
+        // The import reports a blob that is missing.
         if let Some(bytes) = store.blobs(&session).get(&blob).await? {
             blobs.insert(blob.sha256, bytes);
         }
     }
+    // Made from the events, so that a second import finds the first one.
     let copy = journal::copy_id(&events);
     let to = Destination::new(store).with_id(Some(id.unwrap_or(&copy))).with_blobs(&blobs);
     Ok(journal::import(&to, events).await?)

@@ -86,6 +86,7 @@ fn find(context: &Context, agent: ImportSource, source: &str) -> anyhow::Result<
         return Ok(PathBuf::from(source));
     }
     let named = |file: &SessionFile| {
+        // Not only the beginning: Codex writes the time into the name, before the id.
         file.path.file_name().is_some_and(|name| name.to_string_lossy().contains(source))
     };
     let mut found = found(context, agent)?.into_iter().filter(named);

@@ -66,6 +66,7 @@ async fn page(
         let next = if of_users.len() > room {
             of_users.truncate(room);
             let last = of_users.last();
+            // The mark of the store is behind sessions that this page has no room for.
             last.map(|head| PageMark { updated: head.updated, session: head.session.clone() })
         } else {
             page.next

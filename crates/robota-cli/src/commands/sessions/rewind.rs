@@ -33,6 +33,8 @@ pub(super) async fn run(args: RewindArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Ok);
     };
     let cwd = store.head(&session).await?.cwd;
+    // A restore changes no files outside the folder of the command, so elsewhere it would restore
+    // none of them.
     if let Some(cwd) = cwd.filter(|cwd| Path::new(cwd) != root) {
         let text = format!("the session works in {cwd}; add `--cwd {cwd}` to restore its files");
         return Err(Usage(text).into());
@@ -54,6 +56,7 @@ pub(super) async fn run(args: RewindArgs) -> anyhow::Result<Exit> {
         restore_stored(store, &session, target, (&LocalFiles, &root), (clock, &RandomIds));
     let report = restore.await?;
     print(args.store.json, &report, || report_text(&report, &root))?;
+    // A partial restore is a failure for scripts: the folder now has files of both states.
     Ok(if report.not_restored.is_empty() { Exit::Ok } else { Exit::Failure })
 }
 

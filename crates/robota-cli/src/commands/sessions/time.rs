@@ -60,6 +60,7 @@ pub(crate) fn minute(at: Timestamp) -> String {
 /// Formats a time to the second.
 pub(super) fn second(at: Timestamp) -> String {
     let whole = at.to_string();
+    // Fractions of a second make columns uneven.
     let cut = whole.split(['.', 'Z']).next().unwrap_or(&whole);
     format!("{}Z", cut.replace('T', " "))
 }

@@ -68,6 +68,7 @@ async fn session(context: &Context, session: &SessionId) -> anyhow::Result<Valid
         let place = file.display().to_string();
         let mut bytes = std::fs::read(file).with_context(|| format!("cannot read {place}"))?;
         if let Some(lines) = lines {
+            // The lines after them belong to the parent of a fork only.
             bytes.truncate(first_lines(&bytes, *lines));
         }
         check_lines(&mut check, &place, &bytes, index + 1 == files.len());

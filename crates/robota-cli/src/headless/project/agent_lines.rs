@@ -71,6 +71,7 @@ impl Projection {
     }
 
     fn agent_answer(&self, message: &Message, agent: &Agent, envelope: &Envelope) {
+        // Made from the message, so that all lines of one answer have the same id.
         let id = format!("msg_{}", message.id.as_str().replace('-', ""));
         for (index, block) in blocks::of_answer(&message.content).enumerate() {
             if !(self.shown.agent_text || matches!(block, Block::ToolUse { .. })) {

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use robota_core::event::{DecidedBy, ModelRetry, PermissionDecided};
+use robota_core::ids::CallId;
 use robota_core::permission::Verdict;
 use robota_core::provider::{RateLimit, RateLimits};
 
@@ -9,8 +10,8 @@ use super::{Projection, error_class};
 use crate::output;
 use robota_stream_json::{
     CompactLine, DecisionMeta, DecisionSource, DecisionText, DeniedLine, InformationalLine,
-    PromptOutcome, RateLimitInfo, RateLimitLine, RateLimitStatus, RetryLine, SessionStateText,
-    StatusLine, StatusText,
+    PromptOutcome, RateLimitInfo, RateLimitLine, RateLimitStatus, RetryLine, StatusLine,
+    StatusText,
 };
 
 impl Projection {
@@ -21,7 +22,7 @@ impl Projection {
             subtype: Default::default(),
             content: reason,
             level: Default::default(),
-            // A turn that has called the model goes on without the input that was to join it.
+            // A turn that has called the model continues without the input that was to join it.
             prevent_continuation: self.record.requested.is_none(),
             prompt_submit_outcome: PromptOutcome { kind: Default::default(), reason },
             session_id: self.writer.session(),
@@ -37,6 +38,7 @@ impl Projection {
             kind: Default::default(),
             subtype: Default::default(),
             attempt: data.attempt,
+            // Retries are limited by time, so their number is not known; hosts expect one.
             max_retries: data.attempt + 1,
             retry_delay_ms: data.delay_ms,
             error_status: data.error.http_status,
@@ -50,6 +52,8 @@ impl Projection {
     pub(super) fn rate_limits(&mut self, now: Timestamp) {
         let Some(limits) = self.watch.rate_limits() else { return };
         let info = rate_limit_info(&limits, now);
+        // Nearly every response describes the limits; hosts need a line only when the state
+        // changes.
         if info.status != self.rate_limits {
             self.rate_limits = info.status;
             self.writer.print(&RateLimitLine {
@@ -61,10 +65,16 @@ impl Projection {
         }
     }
 
-    pub(super) fn decided(&mut self, data: &PermissionDecided) {
-        if self.shown.host {
-            self.writer.state(SessionStateText::Running);
+    /// Records that the host denied a call and interrupted the turn: no decision is in the journal.
+    pub(crate) fn denied_with_interrupt(&mut self, call: &CallId, reason: &str) {
+        if let Some(call) = self.calls.get_mut(call) {
+            let (decision, source) = (DecisionText::Deny, DecisionSource::User);
+            call.decision = Some(DecisionMeta { decision, source, reason_type: source });
+            self.record.denials.push((call.tool_use.clone(), reason.to_owned()));
         }
+    }
+
+    pub(super) fn decided(&mut self, data: &PermissionDecided) {
         let source = match data.by {
             DecidedBy::Gate => DecisionSource::Rule,
             DecidedBy::Hook => DecisionSource::Hook,
@@ -76,7 +86,9 @@ impl Projection {
         };
         let Some(call) = self.calls.get_mut(&data.call) else { return };
         call.decision = Some(DecisionMeta { decision, source, reason_type: source });
-        if decision == DecisionText::Allow {
+        // The end of the run says that the budget is used up: the call itself was not refused.
+        let by_budget = || self.meter.exhausted().is_some_and(|text| text == data.reason);
+        if decision == DecisionText::Allow || (data.by == DecidedBy::Hook && by_budget()) {
             return;
         }
         self.record.denials.push((call.tool_use.clone(), data.reason.clone()));

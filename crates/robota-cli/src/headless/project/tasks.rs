@@ -145,6 +145,7 @@ impl Projection {
             description: action,
             subagent_type: task.agent.as_deref(),
             usage,
+            // An action is the name of the tool, and then its argument.
             last_tool_name: action.split(' ').next(),
             session_id: self.writer.session(),
             uuid: self.writer.id().as_str(),

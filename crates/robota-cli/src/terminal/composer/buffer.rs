@@ -146,6 +146,7 @@ impl Buffer {
         if self.last != Last::Deleted {
             self.save();
         }
+        // After a new change, steps that were undone no longer fit the text.
         self.redo.clear();
         self.cursor = range.start;
         self.text.replace_range(range, "");

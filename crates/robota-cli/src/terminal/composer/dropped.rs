@@ -11,6 +11,7 @@ const ENDINGS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 /// files exist is not known here.
 pub(crate) fn dropped_images(pasted: &str) -> Option<Vec<PathBuf>> {
     let text = pasted.trim();
+    // Longer texts are no list of dropped files, and need not be parsed.
     if text.is_empty() || text.len() > 8192 {
         return None;
     }
@@ -53,6 +54,7 @@ fn words(text: &str) -> Option<Vec<String>> {
         match (quote, letter) {
             (Some(sign), letter) if letter == sign => quote = None,
             (None, '\'' | '"') => quote = Some(letter),
+            // Unix terminals escape spaces by it; in a Windows path it separates folders.
             (None, '\\') if !windows => word.push(letters.next()?),
             (None, ' ' | '\n') => {
                 if !word.is_empty() {

@@ -81,6 +81,7 @@ impl History {
     pub(super) fn type_search(&mut self, text: &str) {
         if let Some(search) = &mut self.search {
             search.query.push_str(text);
+            // The entry that is found stays if it matches the longer query too.
             let from = search.found.map_or(self.entries.len(), |at| at + 1);
             search.found = find_before(&self.entries, &search.query, from);
         }
@@ -135,6 +136,8 @@ pub(super) fn find(text: &str, query: &str) -> Option<(usize, usize)> {
     if query.chars().any(char::is_uppercase) {
         return text.find(query).map(|at| (at, at + query.len()));
     }
+    // Letter by letter: the lower case of a letter can have another length, so offsets in a copy in
+    // lower case would be wrong.
     let starts = text.char_indices().map(|(at, _)| at);
     for start in starts.chain([text.len()]) {
         let mut rest = text[start..].char_indices();

@@ -85,6 +85,7 @@ impl<'a> Layout<'a> {
     fn grapheme_columns(&self, grapheme: &str) -> usize {
         match self.label(grapheme) {
             Some(label) => width(&label).min(self.width),
+            // A fixed width: tab stops would make the width of a row depend on what is before it.
             None if grapheme == "\t" => 4,
             None => grapheme_width(grapheme),
         }

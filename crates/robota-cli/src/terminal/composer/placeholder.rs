@@ -11,6 +11,7 @@ const LINES: usize = 5;
 const CHARACTERS: usize = 1000;
 
 /// The first of the private characters.
+// Plane 15 is for private use: texts do not have these characters, and `clean` removes them.
 const FIRST: u32 = 0xf_0000;
 const COUNT: u32 = 0xfffe;
 
@@ -39,6 +40,7 @@ impl Attachments {
         let same = |other: &&(Attachment, usize)| {
             matches!(other.0, Attachment::Image(_)) == matches!(attachment, Attachment::Image(_))
         };
+        // Never reused while the text is edited: undo can bring a placeholder back.
         let number = self.0.iter().filter(same).count() + 1;
         self.0.push((attachment, number));
         let index = u32::try_from(self.0.len() - 1).unwrap_or(0);

@@ -71,6 +71,7 @@ fn compare(lines: &[DiffLine], first: usize, second: usize, end: usize, marks: &
     let old: Vec<&str> = lines[first..second].iter().map(text).collect();
     let new: Vec<&str> = lines[second..end].iter().map(text).collect();
     let diff = TextDiff::from_slices(&old, &new);
+    // The group as a whole, without pairs of lines: one line may have become two.
     let all =
         DiffOp::Replace { old_index: 0, old_len: old.len(), new_index: 0, new_len: new.len() };
     for change in diff.iter_inline_changes(&all) {
@@ -120,6 +121,8 @@ pub(super) fn expand_tabs<'a>(text: &'a str, marks: &Marks) -> (Cow<'a, str>, Ma
     for (at, letter) in text.char_indices() {
         offsets(at, &out, &mut moved);
         match letter {
+            // The tab stops of the terminal count from its edge, not from the beginning of the line
+            // of code.
             '\t' => {
                 let spaces = 4 - column % 4;
                 out.push_str(&"    "[..spaces]);

@@ -41,6 +41,7 @@ impl Chord {
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut modifiers = KeyModifiers::NONE;
         let mut rest = text.trim();
+        // The filter keeps `ctrl++`, whose key is the plus sign.
         while let Some((name, after)) = rest.split_once('+').filter(|(_, after)| !after.is_empty())
         {
             modifiers |= match name.to_ascii_lowercase().as_str() {
@@ -70,12 +71,14 @@ impl Chord {
             KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT | KeyModifiers::SUPER;
         let modifiers = modifiers & known;
         match code {
+            // Shift+Tab has a code of its own in most terminals.
             KeyCode::BackTab => {
                 Self { code: KeyCode::Tab, modifiers: modifiers | KeyModifiers::SHIFT }
             }
             KeyCode::Char(letter) if modifiers.contains(KeyModifiers::CONTROL) => {
                 Self { code: KeyCode::Char(letter.to_ascii_lowercase()), modifiers }
             }
+            // Some terminals report Shift with a capital letter, others the letter only.
             KeyCode::Char(letter) if modifiers.contains(KeyModifiers::SHIFT) => Self {
                 code: KeyCode::Char(letter.to_ascii_uppercase()),
                 modifiers: modifiers - KeyModifiers::SHIFT,

@@ -39,6 +39,7 @@ pub(super) fn apply(map: &mut KeyMap, text: &str) -> Vec<String> {
                 Some((_, context)) => {
                     let find = |(known, ..): &&(&str, Action, &str)| Some(*known) == name;
                     let action = Action::ALL.iter().find(find).map(|(_, action, _)| *action);
+                    // Null unbinds a key, so no name is not the same as an unknown name.
                     let known = name.is_none() || action.is_some();
                     known.then(|| map.actions.insert((*context, chord), action)).is_some()
                 }

@@ -85,6 +85,7 @@ pub(super) fn marker(line: &str) -> Option<Marker> {
     let sign = *text.as_bytes().get(digits)?;
     let number = match (digits, sign) {
         (0, b'-' | b'*' | b'+') => None,
+        // At most nine digits, as CommonMark has it.
         (1..=9, b'.' | b')') => Some(text[..digits].parse().ok()?),
         _ => return None,
     };
@@ -94,6 +95,7 @@ pub(super) fn marker(line: &str) -> Option<Marker> {
         return None;
     }
     let spaces = indent(rest);
+    // More than four spaces begin indented code inside of the item (CommonMark).
     let spaces = if empty || spaces > 4 { 1 } else { spaces };
     Some(Marker { sign, number, indent: start, content: start + digits + 1 + spaces, empty })
 }
@@ -111,7 +113,9 @@ pub(super) fn interrupts(line: &str) -> bool {
     }
     opened_fence(line).is_some()
         || is_heading(line)
+        // Hyphens below a paragraph make it a heading.
         || rule(line).is_some_and(|sign| sign != b'-')
+        // A number in the middle of a sentence, such as `1984.`, begins no list (CommonMark).
         || marker(line).is_some_and(|it| !it.empty && matches!(it.number, None | Some(1)))
 }
 

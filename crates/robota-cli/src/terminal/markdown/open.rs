@@ -172,6 +172,7 @@ impl Rendered {
     }
 }
 
+// Lines can be rendered again from the source, so a clone starts without them and all are equal.
 impl Clone for Rendered {
     fn clone(&self) -> Self {
         Self::default()

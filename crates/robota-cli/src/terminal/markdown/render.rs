@@ -157,7 +157,7 @@ impl Renderer {
 
     fn start_item(&mut self) {
         self.begin();
-        // Two signs take turns, so that the levels of nested lists can be told apart.
+        // Two signs alternate, so that the levels of nested lists differ.
         let bullet = if self.lists.len().is_multiple_of(2) { "◦ " } else { "• " };
         let marker = match self.lists.last_mut() {
             Some(Some(number)) => {
@@ -326,6 +326,7 @@ impl Renderer {
     /// Wraps the text that waits.
     fn flush(&mut self) {
         self.soft_break = false;
+        // The text of a cell is taken at the end of the cell.
         if self.table.is_some() {
             return;
         }

@@ -35,6 +35,7 @@ impl Table {
         let borders = 3 * natural.len() + 1;
         let least: usize = natural.iter().map(|columns| (*columns).min(LEAST)).sum();
         let whole: usize = natural.iter().sum::<usize>() + borders;
+        // Columns of a few letters would break every word.
         if whole > width && (width < NARROW || borders + least > width) {
             return self.records(width);
         }
@@ -58,6 +59,7 @@ impl Table {
             Line::new(format!("{left}{}{right}", parts.join(middle)), Role::Dim)
         };
         let mut lines = vec![border("┌", "┬", "┐")];
+        // Rows of several lines need borders between them.
         let several = self.rows.iter().skip(1).any(|row| Self::height(row, widths) > 1);
         for (index, row) in self.rows.iter().enumerate() {
             if index == 1 || (index > 1 && several) {

@@ -4,6 +4,7 @@
 /// Returns what to append to a text, and how much of its end to leave out before: signs that could
 /// still open something.
 pub(super) fn closing(text: &str) -> (usize, String) {
+    // Emphasis never reaches over a blank line.
     let start = text.rfind("\n\n").map_or(0, |at| at + 2);
     let paragraph = &text[start..];
     let kept = paragraph.trim_end_matches(['*', '_', '~', '`']);
@@ -40,6 +41,7 @@ fn open_signs(text: &str) -> Vec<String> {
             }
             '*' | '_' | '~' if !in_code && (letter != '~' || length == 2) => {
                 let sign = letter.to_string().repeat(length.min(3));
+                // An underscore inside of a word is a part of a name.
                 let opens = !after.is_whitespace() && (letter != '_' || !before.is_alphanumeric());
                 if open.last() == Some(&sign) && !before.is_whitespace() {
                     open.pop();

@@ -52,6 +52,7 @@ fn ended(row: &ToolRow, out: &mut Vec<String>) {
         out.extend(row.details.diff.iter().filter_map(changed));
         return;
     }
+    // What other tools return is long, and the line above names the file or the pattern.
     let failed = matches!(row.state, RowState::Ended(ToolEnd::Error | ToolEnd::Denied));
     if !failed && !matches!(row.tool.as_str(), "Bash" | "BashOutput") {
         return;

@@ -39,6 +39,8 @@ impl FileIndex {
     /// Adds files. A listing replaces the one before when it is complete.
     pub(super) fn add(&mut self, batch: Batch) {
         self.matched = None;
+        // The former listing is shown until the new one is complete, so that the list does not
+        // flicker.
         if batch.first && self.complete {
             self.next = Some(Vec::new());
         } else if batch.first {

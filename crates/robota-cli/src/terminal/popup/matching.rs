@@ -26,6 +26,7 @@ impl Matching {
             matcher: Matcher::new(config),
             pattern: Pattern::new(
                 query,
+                // Capitals in the query must match; a query without them matches both.
                 CaseMatching::Smart,
                 Normalization::Smart,
                 nucleo_matcher::pattern::AtomKind::Fuzzy,

@@ -43,6 +43,7 @@ fn file(before: &str) -> Option<Trigger> {
     let at = before
         .match_indices('@')
         .map(|(at, _)| at)
+        // Only after a space: the sign in an e-mail address begins no mention.
         .rfind(|at| before[..*at].chars().next_back().is_none_or(char::is_whitespace))?;
     let query = &before[at + 1..];
     let length = before.len() - at;

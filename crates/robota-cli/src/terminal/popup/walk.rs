@@ -91,6 +91,7 @@ pub(super) fn list(
             batch.truncated = true;
             break;
         }
+        // Folders count too: a tree of empty folders must end as well.
         files += 1;
         batch.paths.push(path);
         // The first ones are shown soon.

@@ -35,6 +35,7 @@ impl Approver for AgentQuestions {
             self.mailbox.send(Event::Asked(Box::new(asked)));
             Withdraw(self.mailbox.clone(), call)
         });
+        // Dropped by the session when a client has answered.
         std::future::pending().await
     }
 }

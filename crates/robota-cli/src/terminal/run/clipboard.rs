@@ -62,6 +62,7 @@ pub(super) async fn image(environment: &Environment, cwd: &Path) -> Result<Vec<u
     let ran = ran.map_err(|error| format!("{}: {error}", reader.program))?;
     match ran.exit {
         Exit::TimedOut => Err(format!("{} did not answer", reader.program)),
+        // Before the exit code: a program whose output was cut may have ended by a broken pipe.
         _ if !ran.stdout.is_complete() => Err("the image is too large".to_owned()),
         Exit::Code(0) if ran.stdout.head.starts_with(PNG) => Ok(ran.stdout.head),
         _ => Err("the clipboard has no image".to_owned()),

@@ -1,13 +1,17 @@
 //! Runs what the user entered in the composer: a prompt, a slash command or a shell command.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use robota_config::{KeyPath, Layer, SettingsWriter, TrustStore};
 use robota_core::clock::SystemClock;
+use robota_core::hook::ModelSwitchSource;
 use robota_core::ids::{CallId, RandomIds};
+use robota_core::provider::Provider;
 use robota_core::tool::Progress;
 use robota_sdk::{ClientHooks, CommandResult, Entered, InteractiveEvent, ShellRun};
+use robota_session::SessionError;
 use serde_json::Value;
 
 use super::{WorkContext, images, model};
@@ -40,6 +44,7 @@ pub(super) async fn enter(context: &WorkContext, args: &PrintArgs, draft: Draft,
             let applied = apply(context, &result).await;
             let result = match applied {
                 Ok(()) => result,
+                // The command itself succeeded; only the client's part of it did not.
                 Err(error) => CommandResult::failed(format!("{}\n{error:#}", result.message)),
             };
             context.mailbox.send(Event::CommandDone { typed: text, result });
@@ -80,6 +85,7 @@ pub(super) async fn shell(context: &WorkContext, command: String) {
         mailbox.send(Event::Session(output));
     });
     let run = ShellRun { progress, ..ShellRun::default() };
+    // Before the command is announced: from then on a key may stop it.
     context.shell.started(&run.cancel);
     context.mailbox.send(Event::ShellStarted { call: call.clone(), command: command.clone() });
     let ran = context.session.run_shell(&command, run).await;
@@ -103,7 +109,12 @@ pub(super) async fn shell(context: &WorkContext, command: String) {
 async fn change_model(context: &WorkContext, args: &PrintArgs, model: &str) {
     let scripted = args.provider.as_deref().is_some_and(|name| name.starts_with("scripted:"));
     if scripted {
-        context.session.session().config().set_model(model, None);
+        if let Err(error) = context.setup.settings.available_models.check(None, model) {
+            return context.report(&error.to_string());
+        }
+        if let Err(error) = switch_model(context, model, None).await {
+            return context.report(&error.to_string());
+        }
         context.mailbox.send(Event::ModelChanged(model.to_owned()));
         context.status.touch();
         return;
@@ -115,12 +126,23 @@ async fn change_model(context: &WorkContext, args: &PrintArgs, model: &str) {
                 return context.report(&error.to_string());
             }
             let name = chosen.model.clone();
-            context.session.session().config().set_model(chosen.model, Some(chosen.provider));
+            if let Err(error) = switch_model(context, &name, Some(chosen.provider)).await {
+                return context.report(&error.to_string());
+            }
             context.mailbox.send(Event::ModelChanged(name));
             context.status.touch();
         }
         Err(error) => context.report(&format!("{error:#}")),
     }
+}
+
+async fn switch_model(
+    context: &WorkContext,
+    model: &str,
+    provider: Option<Arc<dyn Provider>>,
+) -> Result<(), SessionError> {
+    let config = context.session.session().config();
+    config.switch_model(ModelSwitchSource::Command, model, provider).await
 }
 
 /// Applies the data of a command that only the client can apply.

@@ -30,6 +30,7 @@ pub(super) fn take(args: &mut PrintArgs) -> Result<String, Usage> {
 fn looks_like(word: &str, name: &str) -> bool {
     let word: Vec<char> = word.to_lowercase().chars().collect();
     let name: Vec<char> = name.chars().collect();
+    // Shorter words resemble too many names.
     word.len() >= 3 && (name.starts_with(&word) || one_error(&word, &name))
 }
 

@@ -39,6 +39,8 @@ pub(super) fn watch_focus(out: &mut dyn Write) -> std::io::Result<()> {
 /// If this is no terminal.
 pub(super) fn enter(out: &mut dyn Write) -> std::io::Result<()> {
     crossterm::terminal::enable_raw_mode()?;
+    // Before the sequences are written: if that fails half-way, the modes are restored
+    // nevertheless.
     ENTERED.store(true, Ordering::SeqCst);
     out.write_all(ENTER)?;
     if FOCUS.load(Ordering::SeqCst) {
@@ -101,6 +103,8 @@ pub(super) fn install_panic_hook() {
             restore();
             report(panic);
         } else {
+            // Printed by `RestoreAtEnd` if the program ends by it; the live region would overwrite
+            // it now.
             let mut last = PANIC.lock().unwrap_or_else(PoisonError::into_inner);
             *last = Some(panic.to_string());
         }

@@ -29,6 +29,7 @@ pub(super) fn entries(view: &View) -> Vec<Entry> {
 /// Returns messages as entries.
 pub(crate) fn of(messages: &[&Message]) -> Vec<Entry> {
     let mut entries = Vec::new();
+    // The results follow their calls, so they are collected first.
     let mut failed = HashMap::new();
     for message in messages {
         for block in &message.content {

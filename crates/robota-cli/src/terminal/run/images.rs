@@ -53,6 +53,7 @@ fn in_home(file: PathBuf, home: Option<&Path>) -> PathBuf {
 
 fn read(file: &Path) -> Result<(String, Vec<u8>), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", file.display());
+    // Checked before reading: the user may have named a video.
     if std::fs::metadata(file).map_err(failed)?.len() > LIMIT {
         return Err(format!("{}: larger than {} MiB", file.display(), LIMIT / (1024 * 1024)));
     }

@@ -19,7 +19,8 @@ use super::approver::AgentQuestions;
 use super::choices::UserQuestions;
 use super::prompts::Prompts;
 use super::status_line::{self, Measures};
-use super::{Mailbox, first_run, flags, history, model, trust};
+use super::trust::TrustQuestion;
+use super::{Mailbox, first_run, flags, history, model};
 use crate::agent_process::{self, ProcessOptions};
 use crate::args::{PermissionPrompts, PrintArgs};
 use crate::headless::{RunOptions, SavedRules, session_choice};
@@ -131,6 +132,7 @@ pub(super) async fn open(
             ..BackgroundOptions::default()
         })
         .mcp(mcp)
+        // The user may enter several prompts while a turn runs; the default is one.
         .queue_limit(100)
         .rule_sink(Arc::new(SavedRules::new(setup.clone())) as Arc<dyn RuleSink>)
         .on_notice(move |notice| notices.send(Event::Notice(notice)));
@@ -153,8 +155,10 @@ pub(super) async fn open(
         Ok(session) => session,
         Err(error) => {
             let Some(owner) = writer(&error) else { return Err(setup::usage(error)) };
+            // Another process writes the session: this terminal shows it from its start, and sends
+            // nothing.
             let events = InteractiveEvents::follow(store.clone(), &id, StartAt::Start).await?;
-            let mut opened = of_settings(&setup);
+            let mut opened = of_settings(&setup, args.verbose);
             (opened.session, opened.mode, opened.follows) = (id.to_string(), mode, Some(owner));
             return Ok(Opening {
                 setup,
@@ -172,6 +176,7 @@ pub(super) async fn open(
         session.session().config().run_hooks(HookData::Setup { trigger }).await;
     }
     telemetry.count(session.session(), session.opened_at()).await?;
+    // From now on: what was before is in the history below.
     let events = session.events(StartAt::Now).await?;
     let info = session.session().info().await?;
     let history = if resumed {
@@ -193,18 +198,18 @@ pub(super) async fn open(
         budget: session.spending().budget().session.usd,
         first_prompt: session.conversation().initial_prompt(),
         idle_after: Some(ClientHooks::of(&session).idle_threshold()),
-        ..of_settings(&setup)
+        ..of_settings(&setup, args.verbose)
     };
     Ok(Opening { setup, store, session: Some(session), events, opened, prompts, measures, choices })
 }
 
-/// Returns what the settings say about the terminal.
-fn of_settings(setup: &Setup) -> Opened {
+/// Returns what the settings say about the terminal; `verbose` is the option of the command line.
+fn of_settings(setup: &Setup, verbose: bool) -> Opened {
     let values = &setup.settings.values;
     Opened {
         notify: values.preferred_notif_channel,
         built_in_status: values.statusline,
-        verbose: values.verbose.unwrap_or(false),
+        verbose: verbose || values.verbose.unwrap_or(false),
         ..Opened::default()
     }
 }
@@ -240,11 +245,12 @@ async fn load(
     };
     let mut setup = load()?;
     if !args.settings.trust {
-        let items = trust::open_items(&setup);
+        let question = TrustQuestion::read(&setup);
+        let items = question.items(&setup);
         if !items.is_empty() {
             mailbox.send(Event::TrustNeeded(items));
             if answers.recv().await == Some(true) {
-                trust::grant(&setup)?;
+                question.grant(&setup)?;
                 setup = load()?;
             }
         }

@@ -32,6 +32,7 @@ fn preview(tool: &str, input: &Value, setup: &Setup) -> Preview {
             edits.and_then(|edits| edit(setup, path, edits))
         }
         ("Write", Some(path)) => text("content").map(|new| {
+            // A new file, or one that cannot be compared: all of its lines are shown as added.
             let old = read(setup, path).unwrap_or_default();
             let lines = diff::between(&old, new);
             Preview::Diff { path: path.to_owned(), lines }
@@ -65,6 +66,7 @@ fn edit(setup: &Setup, path: &str, edits: &[Value]) -> Option<Preview> {
         let text = |key: &str| edit.get(key).and_then(Value::as_str);
         let (from, to) = (text("old_string")?, text("new_string")?);
         let all = edit.get("replace_all").and_then(Value::as_bool).unwrap_or(false);
+        // The call will fail. Its arguments are shown then, not a change that will not happen.
         if from.is_empty() || !new.contains(from) {
             return None;
         }

@@ -36,6 +36,7 @@ impl Prompts {
         let prompts = text.lines().filter_map(|line| serde_json::from_str::<Prompt>(line).ok());
         let own = prompts.filter(|prompt| prompt.project == self.project);
         let mut texts: Vec<_> = own.map(|prompt| prompt.display).collect();
+        // A prompt that was entered several times in a row is offered once.
         texts.dedup();
         texts.drain(..texts.len().saturating_sub(KEPT));
         texts
@@ -54,9 +55,11 @@ impl Prompts {
         let mut options = std::fs::OpenOptions::new();
         options.create(true).append(!large).write(true).truncate(large);
         #[cfg(unix)]
+        // Prompts can contain secrets.
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let prompt = Prompt { display: text.to_owned(), project: self.project.clone() };
         let line = format!("{}\n", serde_json::to_string(&prompt)?);
+        // One write of a whole line, so that the lines of several programs do not mix.
         options.open(&self.file)?.write_all(line.as_bytes())
     }
 }

@@ -149,6 +149,7 @@ impl Script {
     }
 
     fn show(&self, text: &str) {
+        // Bounded: a large value must not push the text out of the terminal.
         let padding = " ".repeat(self.setting.padding.unwrap_or(0).min(40).into());
         let lines = text.lines().take(LINES).map(|line| format!("{padding}{line}")).collect();
         self.context.mailbox.send(Event::StatusLines(lines));

@@ -1,47 +1,60 @@
-//! The settings of the folder that need trust.
+//! The settings and files of the folder that need trust.
 
-use robota_config::{ContextReader, Files, Trust, TrustStore, file_requests, shown};
+use robota_config::{
+    ContextReader, FileRequest, Files, TrustStore, TrustSubject, file_requests, shown,
+};
 use robota_core::clock::SystemClock;
 
 use crate::setup::Setup;
 
-/// Returns what needs trust and does not have it, for people.
-pub(super) fn open_items(setup: &Setup) -> Vec<String> {
-    let store = TrustStore::load(&setup.places);
-    let subject = Files::read(&setup.places).trust_subject();
-    let mut items = Vec::new();
-    // The question names the folder.
-    let folder = format!("{}/", setup.places.cwd.display());
-    match store.status_of(&subject) {
-        Trust::Trusted | Trust::NotNeeded => {}
-        Trust::Unknown | Trust::Changed => {
-            items
-                .extend(subject.items.iter().map(|item| item.to_string().replacen(&folder, "", 1)));
-        }
-    }
-    let files = file_requests(&ContextReader::new(&setup.places), &store);
-    let open = files.iter().filter(|file| !file.trusted);
-    items.extend(open.map(|file| {
-        let name = shown(&file.file);
-        format!("{}: {}", name.replacen(&folder, "", 1), file.requests.join(", "))
-    }));
-    items
+/// What needs trust and does not have it, as it was read for the question.
+pub(super) struct TrustQuestion {
+    /// The settings; `None` if there are none, or if they are trusted.
+    settings: Option<TrustSubject>,
+    files: Vec<FileRequest>,
 }
 
-/// Trusts all of it.
-///
-/// # Errors
-/// If the record of trust cannot be written.
-pub(super) fn grant(setup: &Setup) -> anyhow::Result<()> {
-    let mut store = TrustStore::load(&setup.places);
-    let subject = Files::read(&setup.places).trust_subject();
-    if !subject.items.is_empty() {
-        store.grant(&subject, &SystemClock)?;
+impl TrustQuestion {
+    /// Reads the settings and files of the folder.
+    pub(super) fn read(setup: &Setup) -> Self {
+        let store = TrustStore::load(&setup.places);
+        let subject = Files::read(&setup.places).trust_subject();
+        let settings = store.status_of(&subject).is_undecided().then_some(subject);
+        let mut files = file_requests(&ContextReader::new(&setup.places), &store);
+        files.retain(|file| !file.trusted);
+        Self { settings, files }
     }
-    for file in file_requests(&ContextReader::new(&setup.places), &store) {
-        if !file.trusted {
+
+    /// Returns the items of the question, for people.
+    pub(super) fn items(&self, setup: &Setup) -> Vec<String> {
+        // The question names the folder.
+        let folder = format!("{}/", setup.places.cwd.display());
+        let below = |path: String| path.replacen(&folder, "", 1);
+        let settings = self.settings.iter().flat_map(|subject| &subject.items);
+        let files = self.files.iter();
+        settings
+            .map(|item| below(item.to_string()))
+            .chain(
+                files.map(|file| {
+                    format!("{}: {}", below(shown(&file.file)), file.requests.join(", "))
+                }),
+            )
+            .collect()
+    }
+
+    /// Trusts exactly what was read: a file that changed while the user read the question is not
+    /// trusted.
+    ///
+    /// # Errors
+    /// If the record of trust cannot be written.
+    pub(super) fn grant(&self, setup: &Setup) -> anyhow::Result<()> {
+        let mut store = TrustStore::load(&setup.places);
+        if let Some(subject) = &self.settings {
+            store.grant(subject, &SystemClock)?;
+        }
+        for file in &self.files {
             store.grant_file(&file.file, &file.hash, &SystemClock)?;
         }
+        Ok(())
     }
-    Ok(())
 }

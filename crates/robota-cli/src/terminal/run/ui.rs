@@ -91,6 +91,7 @@ impl Ui {
             let deadline = self.state.next_change();
             let until = self.until(pace.next_frame(), deadline);
             let ready = wait::wait(&self.mailbox, open, until);
+            // No error: the session is shut down as after `/exit`.
             if ready.closed && open {
                 open = false;
                 self.send(Effect::Quit);
@@ -241,6 +242,7 @@ impl Ui {
         self.screen.clear_live(&mut self.out)?;
         guard::set_full(false);
         guard::leave(&mut self.out);
+        // The program has the terminal alone meanwhile: this thread neither reads keys nor draws.
         let result = act(self);
         guard::enter(&mut self.out)?;
         self.screen.restart();

@@ -71,6 +71,7 @@ pub(super) async fn run(
     if let Some(telemetry) = telemetry {
         telemetry.finish().await;
     }
+    // The thread prints them after it has restored the terminal.
     mailbox.send(Event::Ended(lines.clone()));
     match tokio::time::timeout(END, ui.wait()).await {
         // The thread could not print them.
@@ -136,6 +137,7 @@ async fn run_session(
     mailbox.send(Event::Opened(Box::new(opened)));
     let Some(session) = session else {
         tokio::select! {
+            // This terminal only follows the session, so it performs nothing but the end.
             () = pass_on(None, events, mailbox.clone(), setup, StatusLine::new(measures)) => {}
             () = until_quit(effects, &trust, &mut early) => {}
             () = cancel.token().cancelled() => {}
@@ -161,6 +163,7 @@ async fn run_session(
         // The user quit a second time, so the program does not wait for the shutdown.
         () = until_quit(effects, &trust, &mut unused) => worker.resume_line(),
     };
+    // Only now: events of the shutdown are still shown.
     events.abort();
     if let Some(status_line) = status_line {
         status_line.abort();
@@ -192,6 +195,8 @@ fn watch_size(mailbox: &Mailbox) {
     {
         use tokio::signal::unix::{SignalKind, signal};
         let mailbox = mailbox.clone();
+        // A process that is stopped is not in the foreground and gets no signal about a new size;
+        // it asks for the size when it continues.
         for kind in [SignalKind::window_change(), SignalKind::from_raw(libc_sigcont())] {
             let mailbox = mailbox.clone();
             let Ok(mut signals) = signal(kind) else { continue };
@@ -239,6 +244,7 @@ impl Worker {
         let taking = context.clone();
         let args = Arc::new(args);
         let with = args.clone();
+        // One task for all entries: a prompt must not overtake the one that was entered before it.
         tokio::spawn(async move {
             while let Some(entry) = received.recv().await {
                 if let Some(prompts) = &prompts {
@@ -270,6 +276,7 @@ impl Worker {
             // What takes time runs in a task of its own, so that the user can quit at any moment.
             let context = self.context.clone();
             match effect {
+                // Not in a task: what follows these two must not run in this session.
                 Effect::Quit => return None,
                 Effect::Switch { session, fork } => return Some(Switch { session, fork }),
                 Effect::Enter(draft) => self.enter(Entry::Text(draft, false)),

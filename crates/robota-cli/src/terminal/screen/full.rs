@@ -42,6 +42,8 @@ impl Frame {
             if old == Some(line) || (old.is_none() && line.is_empty()) {
                 continue;
             }
+            // Absolute rows are certain here, unlike in the live region: the alternate screen does
+            // not scroll.
             let _ = write!(out, "\x1b[{}H", row + 1);
             paint::line(out, &theme, columns, old, line);
         }

@@ -26,6 +26,7 @@ pub(super) fn reset() -> Opening {
 impl Page for Confirm {
     fn key(&mut self, key: &KeyEvent, action: Option<Action>, _: &PageContext<'_>) -> PageOutcome {
         match (action, key.code) {
+            // Only a letter: Enter may have been meant for what was before this page.
             (None, KeyCode::Char('y')) => {
                 let draft = Draft { text: self.command.to_owned(), ..Draft::default() };
                 PageOutcome::Close(vec![Effect::Enter(draft)])

@@ -111,6 +111,7 @@ impl Details {
     fn refresh_shown(&mut self, entries: &[Entry]) {
         self.shown = self.shown.take().and_then(|shown| {
             let entry = entries.iter().find(|entry| entry.title == shown.title)?;
+            // No terminal has 0 columns, so the next view makes the lines again.
             Some(Shown { body: entry.body.clone(), columns: 0, ..shown })
         });
     }

@@ -49,6 +49,7 @@ fn save(text: String) -> Effect {
     work(move |context| async move {
         let id = context.session.id().as_str();
         let id: String = id.chars().filter(char::is_ascii_alphanumeric).collect();
+        // The id can be a name with slashes, which would be folders.
         let short = &id[..id.len().min(8)];
         let file = context.setup.places.cwd.join(format!("conversation-{short}.md"));
         Saved(write_new(&file, &text).map(|()| file))
@@ -59,6 +60,8 @@ fn save(text: String) -> Effect {
 pub(super) fn copy(text: &str) -> Vec<u8> {
     use base64::Engine as _;
     let encoded = base64::engine::general_purpose::STANDARD.encode(text);
+    // OSC 52: works over SSH too, where a program on this machine could not reach the clipboard of
+    // the user. Terminals give no answer, so success is not known.
     format!("\x1b]52;c;{encoded}\x07").into_bytes()
 }
 

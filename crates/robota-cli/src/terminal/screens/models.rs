@@ -34,7 +34,9 @@ fn items(setup: &Setup) -> anyhow::Result<Vec<Item<String>>> {
     let catalogue = Catalogue::builtin();
     let mut items = Vec::new();
     for vendor in provider::vendors(setup)?.iter() {
-        for entry in known_models(vendor, catalogue).entries {
+        let available = &setup.settings.available_models;
+        let models = known_models(vendor, catalogue).entries.into_iter();
+        for entry in models.filter(|it| available.check(Some(&vendor.vendor), &it.id).is_ok()) {
             let window =
                 entry.context_window.unwrap_or_else(|| catalogue.context_window(&entry.id));
             let prices = catalogue.get(&entry.id).and_then(|model| model.prices).map_or_else(

@@ -217,6 +217,7 @@ impl Page for Permissions {
     }
 
     fn is_loading(&self) -> bool {
+        // A rule can be typed before the list is there.
         self.list.is_loading() && self.adding.is_none()
     }
 

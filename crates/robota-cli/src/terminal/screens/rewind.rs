@@ -65,6 +65,8 @@ impl Rewind {
     fn restore(&self, scope: &str) -> PageOutcome {
         match &self.preview {
             Some(chosen) => {
+                // By the command, so that the conversation shows what was done, as after a typed
+                // one.
                 PageOutcome::Enter(format!("/rewind {scope} {}", chosen.preview.checkpoint.id))
             }
             None => PageOutcome::Ignored,

@@ -113,6 +113,7 @@ impl Sessions {
 
 fn rename(session: SessionId, name: String) -> Effect {
     work(move |context| async move {
+        // The open session is written by this process; its journal must have one writer.
         if context.session.id() == &session {
             return Renamed(
                 context.session.set_name(name).await.map_err(|error| error.to_string()),

@@ -37,6 +37,7 @@ impl Scroll {
             (Some(Action::Top), _) | (None, KeyCode::Char('g')) => 0,
             (Some(Action::Bottom), _) | (None, KeyCode::Char('G')) => last,
             (None, KeyCode::Char('/')) => {
+                // From here on letters are the search, not keys of the page.
                 self.typing = true;
                 self.query.clear();
                 return true;

@@ -101,6 +101,7 @@ impl Transcript {
     /// Folds the output of calls, or unfolds it. The prompt that is shown stays where it is.
     fn fold(&mut self) {
         self.folded = !self.folded;
+        // The prompt above stays in view, because folding changes the numbers of the lines.
         let prompt = self.prompts.iter().rposition(|at| *at <= self.scroll.first);
         (self.lines, self.prompts) = lines(&self.entries, self.columns, !self.folded);
         if let Some(at) = prompt.and_then(|prompt| self.prompts.get(prompt)) {

@@ -4,7 +4,6 @@ use crossterm::event::KeyEvent;
 
 use super::{ask_again, may_write, page, quit};
 use crate::terminal::composer::Draft;
-use crate::terminal::conversation::NoteKind;
 use crate::terminal::effect::Effect;
 use crate::terminal::keys::Action;
 use crate::terminal::popup::PopupOutcome;
@@ -20,7 +19,9 @@ pub(super) fn key(state: &mut State, key: &KeyEvent, action: Option<Action>) -> 
     if let Some(trust) = &mut state.trust {
         trust.armed_at = state.now + crate::terminal::question::QUIET;
     }
+    // Any other key between two Esc makes them two single ones.
     let escaped = state.last_escape.take();
+    // Another key ends a series of moves; the next series begins with the last prompt again.
     if !matches!(action, Some(Action::QueueUp | Action::QueueDown)) {
         state.moving = None;
     }
@@ -165,11 +166,12 @@ fn move_queued(state: &mut State, by: isize) -> Vec<Effect> {
 
 /// Takes the last prompt of the queue back into the composer.
 fn take_back(state: &mut State) -> Vec<Effect> {
-    let Some(queued) = state.queue.pop_back() else { return Vec::new() };
-    state.composer.set_text(&queued.text);
+    // Before the queue changes: the prompt stays in the queue of the process that writes the session.
     if state.phase != Phase::Ready {
-        super::note(state, NoteKind::Warning, "another process writes this session");
+        may_write(state);
         return Vec::new();
     }
+    let Some(queued) = state.queue.pop_back() else { return Vec::new() };
+    state.composer.set_text(&queued.text);
     vec![Effect::CancelPrompt(queued.input)]
 }

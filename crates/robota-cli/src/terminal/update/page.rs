@@ -117,6 +117,7 @@ pub(super) fn paste(state: &mut State, text: &str) -> Vec<Effect> {
 /// Gives the result of its work to the page, and then the keys that waited for it.
 pub(super) fn answered(state: &mut State, reply: Box<dyn Any + Send>) -> Vec<Effect> {
     let reply = match reply.downcast::<Reply>() {
+        // The user closed the page that asked for it, and may have opened another one.
         Ok(marked) if marked.page != state.pages_opened => return Vec::new(),
         Ok(marked) => marked.reply,
         Err(reply) => reply,

@@ -256,6 +256,7 @@ fn decide(state: &mut State, answer: Decided) -> Vec<Effect> {
     } else if let Some(row) = state.conversation.row(&asked.call) {
         row.approved = how;
     }
+    // At once, not when the session confirms it: the next key must not answer the same call again.
     state.questions.remove(&asked.call, state.now);
     vec![Effect::Decide { call: asked.call, answer, note }]
 }

@@ -47,6 +47,7 @@ pub(super) fn update(state: &mut State, event: InteractiveEvent) -> Vec<Effect> 
             continue_turn(state);
             state.conversation.text(&text);
         }
+        // Nothing of the answer is in the scrollback yet, so there is nothing to explain.
         InteractiveEvent::TextReset if !state.conversation.drop_open_text() => {}
         InteractiveEvent::TextReset => {
             note(state, NoteKind::Warning, "The connection broke: the answer begins again.");
@@ -57,6 +58,7 @@ pub(super) fn update(state: &mut State, event: InteractiveEvent) -> Vec<Effect> 
                 Some(row) => {
                     row.state = RowState::Running;
                     row.started = now;
+                    // An approval may have changed the arguments.
                     row.argument.clone_from(&details.first_argument);
                     row.details.time_limit_ms = details.time_limit_ms;
                 }
@@ -77,6 +79,7 @@ pub(super) fn update(state: &mut State, event: InteractiveEvent) -> Vec<Effect> 
             match state.conversation.row(&details.call) {
                 Some(row) => row.end(details, now),
                 None => {
+                    // A call that ended before it started, such as one that was denied.
                     let mut row = ToolRow::new(details.clone(), RowState::Running, now);
                     row.end(details, now);
                     state.conversation.push(Entry::Tool(Box::new(row)));

@@ -275,6 +275,18 @@ fn prompts_sent_while_a_turn_runs_wait_visibly_and_up_edits_the_last() {
 }
 
 #[test]
+fn a_prompt_that_waits_in_another_process_stays_in_the_list() {
+    let mut program = Harness::open(80, 24);
+    let (input, text) = (InputId::from("q1"), "second".to_owned());
+    program.session(InteractiveEvent::PromptAccepted { input, text });
+    program.state.phase = Phase::Following;
+    assert!(program.press("up").is_empty());
+    assert_eq!(program.state.queue.len(), 1);
+    assert!(program.state.composer.is_empty());
+    assert!(program.shown().contains("another process writes"), "{}", program.shown());
+}
+
+#[test]
 fn prompts_that_are_cancelled_with_the_turn_are_in_the_composer_again() {
     let mut program = Harness::open(80, 24);
     program.prompt("first");

@@ -87,9 +87,11 @@ fn preview(form: &mut Form, preview: &Preview, width: usize, room: usize, out: &
     let shown = if fits { all } else { room.saturating_sub(1).max(1) };
     form.rows = shown;
     form.last_scroll = all.saturating_sub(shown);
+    // One row of context is shown above the first change.
     let opening = rows.first_change().saturating_sub(1);
     let start = form.scroll.unwrap_or(opening).min(form.last_scroll);
     form.scroll = (!fits).then_some(start);
+    // Scrolling back does not make it unseen.
     form.seen = form.seen || start >= form.last_scroll;
     for line in rows.lines().iter().skip(start).take(shown) {
         let mut indented = Line::new("  ", Role::Text);
@@ -231,6 +233,7 @@ fn field_lines(field: &mut Field, width: usize, out: &mut Vec<Line>) -> Cursor {
 
 /// Renders what the policy says about the rule.
 fn rule_test(test: Option<&RuleTest>, rule: &str, width: usize, out: &mut Vec<Line>) {
+    // The test runs in the background; one of an earlier text says nothing about this text.
     let Some(test) = test.filter(|test| test.rule == rule.trim()) else {
         out.push(Line::new("  …", Role::Dim));
         return;

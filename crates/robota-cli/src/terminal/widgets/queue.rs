@@ -20,6 +20,7 @@ pub(crate) fn lines(state: &State, width: usize, out: &mut Vec<Line>) {
     if waiting.is_empty() {
         return;
     }
+    // What was entered before the session is open is not in its queue, and no key reaches it.
     let editable = !state.queue.is_empty();
     for (at, text) in waiting.iter().take(SHOWN).enumerate() {
         let first = text.lines().next().unwrap_or_default();

@@ -1,5 +1,7 @@
 //! Data of the events of tool calls: called, judged, run, answered.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -163,7 +165,7 @@ data! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         class: Option<Class>,
         /// What the call returned; the model receives it as a `tool_result`.
-        outcome: ToolOutcome,
+        outcome: Arc<ToolOutcome>,
         /// How long the call ran, in milliseconds; 0 if it did not run.
         #[serde(default)]
         duration_ms: u64,
@@ -176,7 +178,7 @@ data! {
         /// The message that contains the result. The results of one answer share it.
         message: MessageId,
         /// The result as the model sees it.
-        result: ToolResult,
+        result: Arc<ToolResult>,
     }
 
     /// Every call of one answer has its result.

@@ -510,11 +510,12 @@ fn tools() -> Vec<Event> {
         }
         .into(),
         ToolOutput { call: call.clone(), text: "out\r\n".to_owned() }.into(),
-        ToolFinished { call, class: Some(Class::Modify), outcome, duration_ms: 9 }.into(),
+        ToolFinished { call, class: Some(Class::Modify), outcome: outcome.into(), duration_ms: 9 }
+            .into(),
         ToolResultAdded {
             round,
             message: "m2".into(),
-            result: ToolResult::text(&tool_use(), "failed", true),
+            result: ToolResult::text(&tool_use(), "failed", true).into(),
         }
         .into(),
         ToolBatchFinished { round, added: 1, skipped: 2, failed: 3 }.into(),

@@ -19,6 +19,7 @@ fn core_22_gates_and_stop_events_can_block() {
             HookEvent::PreToolUse,
             HookEvent::PermissionRequest,
             HookEvent::PostToolUse,
+            HookEvent::PostToolBatch,
             HookEvent::PreCompact,
             HookEvent::UserPromptSubmit,
             HookEvent::UserPromptExpansion,
@@ -28,6 +29,7 @@ fn core_22_gates_and_stop_events_can_block() {
             HookEvent::TaskCreated,
             HookEvent::TaskCompleted,
             HookEvent::ConfigChange,
+            HookEvent::PreModelSwitch,
         ]
     );
     let others: Vec<_> =

@@ -50,6 +50,37 @@ fn samples() -> Vec<(HookData, Value, &'static str)> {
             "Bash",
         ),
         (
+            HookData::PreModelSwitch {
+                old_model: text("one"),
+                new_model: text("two"),
+                source: ModelSwitchSource::Command,
+            },
+            json!({"old_model": "one", "new_model": "two", "source": "command"}),
+            "two",
+        ),
+        (
+            HookData::PostModelSwitch {
+                old_model: text("one"),
+                new_model: text("two"),
+                source: ModelSwitchSource::Fallback,
+            },
+            json!({"old_model": "one", "new_model": "two", "source": "fallback"}),
+            "two",
+        ),
+        (
+            HookData::PostToolBatch {
+                tool_calls: vec![HookToolCall {
+                    tool_name: text("Bash"),
+                    tool_input: json!({}),
+                    tool_use_id: text("c"),
+                    tool_response: json!({"success": true}),
+                }],
+            },
+            json!({"tool_calls": [{"tool_name": "Bash", "tool_input": {}, "tool_use_id": "c",
+                   "tool_response": {"success": true}}]}),
+            "",
+        ),
+        (
             HookData::PostToolUseFailure {
                 tool_name: text("Bash"),
                 tool_input: json!({}),
@@ -332,4 +363,21 @@ fn core_22_a_failure_is_sent_with_its_error() {
         (&stopped["error"], &stopped["is_interrupt"]),
         (&json!("[ended: interrupted]"), &json!(true))
     );
+}
+
+#[test]
+fn core_22_the_error_of_a_turn_has_the_name_that_hooks_know() {
+    let of = |kind, status| {
+        let error = ErrorData { http_status: status, ..ErrorData::new(kind, "no") };
+        HookData::stop_failure(Some(&error), "").target().to_owned()
+    };
+    assert_eq!(of(ErrorKind::RateLimit, Some(429)), "rate_limit");
+    assert_eq!(of(ErrorKind::Provider, Some(529)), "overloaded");
+    assert_eq!(of(ErrorKind::Provider, Some(402)), "billing_error");
+    assert_eq!(of(ErrorKind::Authentication, Some(401)), "authentication_failed");
+    assert_eq!(of(ErrorKind::ModelNotAvailable, None), "model_not_found");
+    assert_eq!(of(ErrorKind::Validation, Some(400)), "invalid_request");
+    assert_eq!(of(ErrorKind::Network, None), "server_error");
+    assert_eq!(of(ErrorKind::Storage, None), "unknown");
+    assert_eq!(HookData::stop_failure(None, "x").target(), "unknown");
 }

@@ -6,7 +6,10 @@ use tokio::sync::Notify;
 
 use super::*;
 use crate::approve::Question;
-use crate::hook::{PostToolDecision, PreToolDecision, PromptDecision, SessionSource, StopDecision};
+use crate::hook::{
+    BatchDecision, EndedCall, PostToolDecision, PreToolDecision, PromptDecision, SessionSource,
+    StopDecision,
+};
 use crate::message::{Block, ToolInput, ToolUse};
 use crate::permission::{Class, Verdict};
 use crate::tool::ToolOutcome;
@@ -106,7 +109,8 @@ async fn core_22_a_hook_that_cannot_run_panics_or_hangs_blocks() {
         (json!({"type": "http", "url": "http://x"}), "hooks of kind `http` yet"),
         (json!({"type": "prompt", "prompt": "ok?"}), "hooks of kind `prompt` yet"),
         (json!({"type": "agent", "prompt": "ok?"}), "hooks of kind `agent` yet"),
-        (json!({"type": "mcp_tool"}), "kind `mcp_tool` cannot be run"),
+        (json!({"type": "webhook"}), "kind `webhook` cannot be run"),
+        (json!({"type": "mcp_tool", "server": "s"}), "missing field `tool`"),
         (json!({"type": "command"}), "missing field `command`"),
         (json!("echo"), "a hook must be an object"),
         (played("panic"), "it panicked"),
@@ -495,10 +499,46 @@ async fn core_22_a_hook_replaces_the_result_of_a_call_that_failed() {
 }
 
 #[tokio::test]
+async fn core_22_hooks_decide_about_all_calls_of_an_answer() {
+    let context = r#"{"hookSpecificOutput": {"additionalContext": "mind the branch"}}"#;
+    let stop = |reason: &str| BatchDecision::Stop { reason: reason.to_owned() };
+    for (command, expected) in [
+        ("0~".to_owned(), BatchDecision::Continue { context: None }),
+        (format!("0~{context}"), {
+            BatchDecision::Continue { context: Some("mind the branch".to_owned()) }
+        }),
+        ("2~~enough".to_owned(), stop("enough")),
+        (r#"0~{"decision": "block", "reason": "no"}"#.to_owned(), stop("no")),
+        (r#"0~{"continue": false, "stopReason": "end"}"#.to_owned(), stop("end")),
+        ("1~~a warning".to_owned(), BatchDecision::Continue { context: None }),
+        ("0~{broken".to_owned(), stop("the PostToolBatch command hook")),
+        ("127~".to_owned(), stop("the PostToolBatch command hook")),
+    ] {
+        let (runner, _) = runner();
+        // The event has no matcher, so that one is ignored.
+        let runner =
+            runner.groups(HookEvent::PostToolBatch, [group("Nothing", &json!([played(&command)]))]);
+        assert!(runner.has_point(HookPoint::PostToolBatch));
+        let HookInput::PreToolUse { tool_use, .. } = call("Bash") else { panic!() };
+        let calls = vec![EndedCall { tool_use, outcome: ToolOutcome::ok("text") }];
+        let reply = runner.run(HookInput::PostToolBatch { calls }).await;
+        match (reply.answer, expected) {
+            (
+                HookAnswer::PostToolBatch(BatchDecision::Stop { reason }),
+                BatchDecision::Stop { reason: expected },
+            ) => assert!(reason.starts_with(&expected), "{command}: {reason}"),
+            (answer, expected) => {
+                assert_eq!(answer, HookAnswer::PostToolBatch(expected), "{command}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn core_22_a_hook_that_is_turned_off_does_not_run() {
     let (runner, executor) = runner();
     let off = |value: Value| json!({"type": "command", "command": "2~~no", "enabled": value});
-    let unknown = json!({"type": "mcp_tool", "server": "s", "enabled": false});
+    let unknown = json!({"type": "webhook", "enabled": false});
     let hooks = json!([off(json!(false)), unknown]);
     let runner = runner.groups(HookEvent::PreToolUse, [group("", &hooks)]);
     assert_eq!(pre(&runner, "Bash").await, PreToolDecision::Continue);

@@ -9,7 +9,7 @@ const MAX_MISTAKES: usize = 16;
 pub(super) struct Mistakes {
     named: Vec<String>,
     more: usize,
-    /// How deep the value lies that the schema applies to.
+    /// The depth of the value to which the schema applies.
     base: usize,
     /// Whether the value has another form than the schema describes.
     other_form: bool,

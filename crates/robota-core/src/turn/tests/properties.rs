@@ -16,8 +16,8 @@ use crate::error::{ErrorData, ErrorKind};
 use crate::event::{Event, MessageInjected};
 use crate::gate::Source;
 use crate::hook::{
-    AfterChange, HookAnswer, HookInput, HookPoint, HookQuestion, PostToolDecision, PreToolDecision,
-    PromptDecision, StopDecision,
+    AfterChange, BatchDecision, HookAnswer, HookInput, HookPoint, HookQuestion, PostToolDecision,
+    PreToolDecision, PromptDecision, StopDecision,
 };
 use crate::ids::{CallId, CountingIds};
 use crate::message::{Block, Cause, Message, Role, ToolInput};
@@ -88,6 +88,7 @@ impl Choices {
             HookPoint::UserPromptSubmit,
             HookPoint::PreToolUse,
             HookPoint::PostToolUse,
+            HookPoint::PostToolBatch,
             HookPoint::Stop,
         ];
         let hooks: Vec<_> = points.into_iter().filter(|_| self.one_in(3)).collect();
@@ -251,6 +252,11 @@ impl Choices {
                     PostToolDecision::Block { reason },
                 ]))
             }
+            HookPoint::PostToolBatch => HookAnswer::PostToolBatch(self.of(&[
+                BatchDecision::Continue { context: None },
+                BatchDecision::Continue { context: Some("context".to_owned()) },
+                BatchDecision::Stop { reason },
+            ])),
             HookPoint::Stop => HookAnswer::Stop(
                 self.of(&[StopDecision::Finish, StopDecision::Continue { reason }]),
             ),
@@ -414,7 +420,7 @@ fn core_08_arbitrary_runs_reach_every_end_and_every_event() {
             *kinds.entry(kind).or_default() += 1;
         }
     }
-    assert_eq!(ends.len(), 8, "{ends:?}");
+    assert_eq!(ends.len(), 9, "{ends:?}");
     assert!(ends.values().all(|count| *count >= 5), "{ends:?}");
     assert!(several > 100 && overlapping > 20, "{several} {overlapping}");
     let rare: Vec<_> = kinds.iter().filter(|(_, count)| **count < 20).collect();

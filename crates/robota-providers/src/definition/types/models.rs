@@ -18,7 +18,7 @@ pub enum CatalogueStatus {
     Generated,
     /// The list was written by a person or is built in, and may be outdated.
     Fallback,
-    /// There is no list.
+    /// The provider has no list of models.
     #[default]
     Unavailable,
 }
@@ -70,7 +70,7 @@ impl ModelEntry {
 pub struct ModelCatalogue {
     /// The origin of the list, for people: "built in", "the models endpoint".
     pub source: String,
-    /// How current the list is.
+    /// Whether the service reported the list, or it is built in.
     pub status: CatalogueStatus,
     /// The date of the last manual check; absent if the list was not checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]

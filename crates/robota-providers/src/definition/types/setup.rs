@@ -12,7 +12,7 @@ pub enum CredentialRequirement {
     Required,
     /// The provider accepts a key and may work without one.
     Optional,
-    /// The provider has no keys.
+    /// The provider takes no key, such as a model server on this machine.
     None,
 }
 
@@ -82,6 +82,6 @@ pub struct HelpLink {
     pub kind: HelpLinkKind,
     /// The text of the link, for example "Create an API key".
     pub label: String,
-    /// The address of the page.
+    /// The address that the link opens.
     pub url: String,
 }

@@ -307,7 +307,7 @@ impl Decoder {
             out.push_back(Delta::Usage(usage));
         }
         let reason = match self.stop.take() {
-            // The words of a refusal have a field of their own; the finish reason is the usual one.
+            // The text of a refusal has a field of its own; the finish reason is the usual one.
             Some(StopReason::EndTurn) | None if self.refused => StopReason::Refusal,
             Some(reason) => reason,
             None => StopReason::EndTurn,

@@ -43,6 +43,7 @@ impl SystemCommand for Schedule {
                 Some(Err(error)) => Err(error),
                 None => return CommandResult::failed(USAGE),
             },
+            // Behind the commands without an argument: the others need one.
             (_, "") => return CommandResult::failed(USAGE),
             ("pause", _) => schedules.pause(&id).await,
             ("resume", _) => schedules.resume(&id).await,

@@ -12,6 +12,8 @@ pub(super) fn payment(text: &str) -> bool {
 
 /// Returns whether the text contains a number that identifies a person.
 pub(super) fn personal(text: &str) -> bool {
+    // An expression that does not compile refuses every text, because nothing may be stored
+    // unchecked.
     let formed = FORMED.as_ref().is_none_or(|regex| regex.is_match(text));
     let named = NAMED.as_ref().is_none_or(|regex| regex.is_match(text));
     formed || named || social_security(text) || has_check_digits(text)
@@ -107,6 +109,7 @@ fn groups(text: &str) -> impl Iterator<Item = Vec<u32>> {
 
 /// Returns whether some 13 to 19 digits in a row are the number of a card.
 fn is_card(digits: &[u32]) -> bool {
+    // Every part of a long row of digits: a card number may follow other digits without a gap.
     (13..=19).any(|length| digits.windows(length).any(|part| has_issuer(part) && luhn(part)))
 }
 

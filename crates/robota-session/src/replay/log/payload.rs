@@ -20,7 +20,7 @@ const ALWAYS_INLINE: [&str; 5] =
 pub struct Payload {
     /// The path, relative to the folder of the log.
     pub path: String,
-    /// The field's value as JSON.
+    /// The value of the field as JSON text.
     pub bytes: Vec<u8>,
 }
 

@@ -197,7 +197,7 @@ impl<'a> Builder<'a> {
                 for result in message.tool_results() {
                     added += 1;
                     failed += u32::from(result.is_error);
-                    let (message, result) = (message.id.clone(), result.clone());
+                    let (message, result) = (message.id.clone(), result.clone().into());
                     self.push(ToolResultAdded { round, message, result })?;
                 }
                 if let Some(turn) = &mut self.turn {

@@ -17,7 +17,7 @@ use crate::replay::error::ReplayError;
 /// The import marker is among this many first events.
 const MARKER_WITHIN: usize = 16;
 
-/// Reports what an import wrote.
+/// Reports which session an import created, and what it left out or had to add.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Imported {
     /// The id of the imported session.

@@ -137,7 +137,8 @@ fn pair(items: Vec<HistoryItem>, repairs: &mut Repairs, ids: &dyn Ids) -> Vec<Hi
             let sealed = seal(&mut open, repairs);
             let mut results: Vec<_> = matched.into_iter().chain(sealed).collect();
             results.sort_by_key(|result| order.iter().position(|call| *call == result.call));
-            message.content = results.into_iter().map(Block::ToolResult).collect();
+            message.content =
+                results.into_iter().map(|result| Block::ToolResult(result.into())).collect();
             if !message.content.is_empty() {
                 paired.push(HistoryItem::Message(message, at));
             }

@@ -93,6 +93,7 @@ impl Encoder for Anthropic {
             "model": self.context.model, "content": [], "stop_reason": null, "stop_sequence": null,
         });
         if let Some(tokens) = self.tokens {
+            // The tokens of the prompt are known at the start of the answer.
             message["usage"] = input_usage(tokens);
             // The service reports a first count at the start and the final one at the end.
             message["usage"]["output_tokens"] = json!(1);

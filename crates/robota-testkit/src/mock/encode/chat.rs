@@ -49,6 +49,8 @@ impl Chat {
         arguments: Option<Value>,
     ) -> Value {
         let mut entry = Map::new();
+        // The index joins the pieces of a call. Without it, clients have to join them by their
+        // order.
         if !quirks.has(Quirk::NoIndex) {
             entry.insert("index".to_owned(), json!(index));
         }
@@ -58,6 +60,7 @@ impl Chat {
                 entry.insert("id".to_owned(), json!(id));
             }
             entry.insert("type".to_owned(), json!("function"));
+            // Only in the first piece of a call, as the service does it.
             function.insert("name".to_owned(), json!(name));
         }
         if let Some(arguments) = arguments {

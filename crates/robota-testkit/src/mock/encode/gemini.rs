@@ -40,6 +40,7 @@ impl Gemini {
 }
 
 impl Encoder for Gemini {
+    // This wire has no event before the first part.
     fn begin(&mut self, _sse: &mut Sse) {}
 
     fn text(&mut self, sse: &mut Sse, piece: &str) {

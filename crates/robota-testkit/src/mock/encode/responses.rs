@@ -35,6 +35,7 @@ impl Responses {
         self.sequence += 1;
         if let (Value::Object(event), Value::Object(fields)) = (&mut event, fields) {
             event.extend(fields);
+            // Some compatible services leave it out; clients must then follow the order of events.
             if sse.quirks().has(Quirk::NoIndex) {
                 event.shift_remove("output_index");
             }
@@ -149,6 +150,7 @@ impl Encoder for Responses {
                     "part": {"type": "output_text", "text": "", "annotations": []},
                 }),
             );
+            // The text is collected, because the events at its end repeat all of it.
             self.open = Some(OpenItem::Message { id, text: String::new() });
         }
         if let Some(OpenItem::Message { id, text }) = &mut self.open {

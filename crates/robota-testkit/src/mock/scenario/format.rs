@@ -22,6 +22,7 @@ impl<'de> Deserialize<'de> for Scenario {
             other => other,
         };
         let mut scenario = Self::deserialize(value).map_err(D::Error::custom)?;
+        // Applied at once, so that a scenario that was read is equal to one that was built.
         if let Some(size) = scenario.chunk.take() {
             let answers = std::mem::take(&mut scenario.answers);
             scenario.answers = answers.into_iter().map(|reply| reply.chunked(size)).collect();
@@ -290,6 +291,7 @@ impl TryFrom<StepIn> for Step {
     fn try_from(step: StepIn) -> Result<Self, String> {
         let mut steps = Vec::new();
         let StepIn { times, signature, input, raw, id, chunk, .. } = step;
+        // Noted before the fields are moved: they are checked against the kind below.
         let call = input.is_some() || raw.is_some() || id.is_some();
         let signed = signature.is_some();
         if let Some(TextIn(pieces)) = step.text {
@@ -354,6 +356,8 @@ impl From<Step> for StepIn {
             Step::Text { pieces, chunk, times } => Self {
                 text: Some(TextIn(pieces)),
                 chunk,
+                // The default is left out, so that a file that is read and written again stays the
+                // same.
                 times: (times != 1).then_some(times),
                 ..Self::default()
             },

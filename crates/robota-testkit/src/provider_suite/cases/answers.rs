@@ -68,6 +68,7 @@ pub async fn thinking(suite: Suite) {
 
 /// Signed reasoning is sent back with its signature, before the call it led to.
 pub async fn thinking_is_sent_back(suite: Suite) {
+    // Base64, because signatures are bytes in the API of Gemini.
     let reply = Reply::new().thinking("Look first.", Some("c2lnbmVk")).tool("list", json!({}));
     let fixture = suite.fixture(reply).await;
     fixture.mock.push("done");

@@ -57,6 +57,7 @@ impl Input<'_> {
         });
         let mut fields = Map::new();
         let mut set = |name: &str, value: Value| fields.insert(name.to_owned(), value);
+        // Claude Code sends this name, although the status line is no hook.
         set("hook_event_name", json!("Status"));
         set("session_id", json!(self.session));
         if let Some(name) = self.name {

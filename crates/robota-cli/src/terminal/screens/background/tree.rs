@@ -59,6 +59,7 @@ fn group_item(group: &GroupId, members: &[TaskState]) -> Item<Node> {
 
 fn item(branch: &str, task: TaskState, now: Timestamp, spent: &Spent) -> Item<Node> {
     // A task of the session itself has depth 1.
+    // Deeper tasks are not indented further: their names would leave the page.
     let depth = usize::try_from(task.depth.saturating_sub(1)).unwrap_or(0).min(8);
     let name = match &task.agent {
         Some(agent) => format!("{agent}: {}", task.label),

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-
 /// The unit of a number.
 #[derive(Clone, Copy)]
-pub(super) enum Unit {
+pub(crate) enum Unit {
     Milliseconds,
     Seconds,
     Megabytes,
@@ -31,43 +29,42 @@ impl Unit {
 }
 
 /// Prints the table, one row at a time.
-#[derive(Default)]
-pub(super) struct Report {
+pub(crate) struct Report {
     missed: usize,
 }
 
 impl Report {
     /// Prints the head of the table, with the load of the machine: on a busy one, times mean little.
-    pub(super) fn begin() -> Result<Self> {
-        let load = std::fs::read_to_string("/proc/loadavg")?;
-        let load = load.split_whitespace().next().context("an unknown format of /proc")?;
+    pub(crate) fn begin() -> Self {
+        let load = std::fs::read_to_string("/proc/loadavg").unwrap();
+        let load = load.split(' ').next().unwrap();
         println!("load of the machine at the start: {load}\n");
         println!("{:<60} {:>12} {:>12}", "", "measured", "at most");
-        Ok(Self::default())
+        Self { missed: 0 }
     }
 
     /// Prints a number, and whether it meets its target.
-    pub(super) fn row(
+    pub(crate) fn row(
         &mut self,
         name: impl AsRef<str>,
         unit: Unit,
         measured: f64,
-        target: Option<f64>,
+        target: impl Into<Option<f64>>,
     ) {
+        let target = target.into();
         let missed = target.is_some_and(|target| measured.is_nan() || measured > target);
         self.missed += usize::from(missed);
-        let target_text = target.map(|target| unit.show(target)).unwrap_or_default();
         let verdict = match target {
             None => "",
             Some(_) if missed => "  MISSED",
             Some(_) => "  ok",
         };
-        let (name, measured) = (name.as_ref(), unit.show(measured));
-        println!("{name:<60} {measured:>12} {target_text:>12}{verdict}");
+        let target = target.map(|target| unit.show(target)).unwrap_or_default();
+        println!("{:<60} {:>12} {target:>12}{verdict}", name.as_ref(), unit.show(measured));
     }
 
     /// Prints how many targets were missed.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         match self.missed {
             0 => println!("\nall targets are met"),
             missed => println!("\n{missed} targets are missed"),
@@ -76,14 +73,19 @@ impl Report {
 }
 
 /// Returns the median, in milliseconds.
-pub(super) fn median(times: &[Duration]) -> f64 {
+pub(crate) fn median(times: &[Duration]) -> f64 {
     at_percent(times, 50)
 }
 
 /// Returns the value that this share of the values does not exceed, in milliseconds.
-pub(super) fn at_percent(times: &[Duration], percent: usize) -> f64 {
+pub(crate) fn at_percent(times: &[Duration], percent: usize) -> f64 {
     let mut times = times.to_vec();
     times.sort_unstable();
     let at = (times.len() * percent).div_ceil(100).saturating_sub(1);
     times.get(at).map_or(f64::NAN, |time| time.as_secs_f64() * 1e3)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^52")]
+pub(crate) fn by_1024(size: u64) -> f64 {
+    size as f64 / 1024.0
 }

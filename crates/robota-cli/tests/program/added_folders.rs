@@ -1,0 +1,129 @@
+//! Folders that an approval adds to the workspace reach the sandbox of later commands.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use robota_testkit::{Part, requires};
+use serde_json::{Value, json};
+
+use crate::home::Home;
+use crate::host::Host;
+use crate::tools::folder_outside_tmp;
+
+/// A run whose commands the host approves, in a sandbox.
+struct Sandboxed {
+    home: Home,
+    host: Host,
+    /// A folder outside of the sandbox.
+    outside: tempfile::TempDir,
+}
+
+impl Sandboxed {
+    /// Starts a run with these calls; `{}` in a command is the folder outside. None if the system
+    /// has no sandbox.
+    fn start(commands: &[(&str, bool)]) -> Option<Self> {
+        let home = Home::new();
+        let doctor = home.command(&["doctor"]).output().unwrap();
+        let text = String::from_utf8(doctor.stdout).unwrap();
+        let present = ["landlock", "bubblewrap"].iter().any(|name| text.contains(name));
+        requires(Part::Bubblewrap, present.then_some(()))?;
+        let outside = tempfile::tempdir_in(folder_outside_tmp()).unwrap();
+        let folder = outside.path().display().to_string();
+        let call = |(command, background): &(&str, bool)| {
+            let input = json!({"command": command.replace("{}", &folder),
+                "run_in_background": background});
+            format!("- {{tools: [{{tool: Bash, input: {input}}}]}}\n")
+        };
+        let script: String = commands.iter().map(call).collect();
+        let settings = json!({"sandbox": {"enabled": true, "failIfUnavailable": true}});
+        home.write("home/.robota/settings.json", settings);
+        let args = ["--permission-prompt-tool", "stdio"];
+        let mut host = Host::start(&home, &format!("{script}- End."), &args);
+        host.say("go");
+        Some(Self { home, host, outside })
+    }
+
+    /// Approves the next call with changes of permissions, and returns its result.
+    fn approve(&mut self, updates: &[Value]) -> Value {
+        let asked = self.host.until("control_request").pop().unwrap();
+        let allow = json!({"behavior": "allow", "updatedInput": asked["request"]["input"],
+            "updatedPermissions": updates});
+        self.host.answer(&asked, &allow);
+        self.host.until("user").pop().unwrap()
+    }
+
+    fn outside(&self, name: &str) -> PathBuf {
+        self.outside.path().join(name)
+    }
+}
+
+fn folders(change: &str, folder: &Path) -> Value {
+    json!({"type": change, "directories": [folder], "destination": "session"})
+}
+
+#[test]
+fn sdk_08_commands_that_start_later_can_use_an_added_folder() {
+    let background = "until test -e go; do sleep 0.01; done; touch {}/background; touch ended";
+    let Some(mut run) = Sandboxed::start(&[
+        (background, true),
+        ("touch {}/before", false),
+        ("touch own", false),
+        ("touch {}/after; touch {}/.git/hooks/evil", false),
+        ("touch own2", false),
+        ("touch {}/removed", false),
+    ]) else {
+        return;
+    };
+    std::fs::create_dir_all(run.outside(".git/hooks")).unwrap();
+    let folder = run.outside.path().to_owned();
+    run.approve(&[]);
+    run.approve(&[]);
+    assert!(!run.outside("before").exists());
+    run.approve(&[folders("addDirectories", &folder)]);
+    run.approve(&[]);
+    assert!(run.outside("after").exists());
+    // What decides which programs run is protected there too.
+    let bubblewrap = Path::new("/usr/bin/bwrap").exists();
+    assert!(!bubblewrap || !run.outside(".git/hooks/evil").exists());
+    run.approve(&[folders("removeDirectories", &folder)]);
+    run.approve(&[]);
+    assert!(!run.outside("removed").exists());
+    // A command that ran before keeps its sandbox.
+    run.home.write("project/go", "");
+    let end = Instant::now() + Duration::from_secs(60);
+    while !run.home.path("project/ended").exists() {
+        assert!(Instant::now() < end);
+        std::thread::yield_now();
+    }
+    assert!(!run.outside("background").exists());
+    run.host.until("result");
+    run.host.finish();
+}
+
+#[test]
+fn sdk_08_a_folder_that_became_a_link_does_not_widen_the_sandbox() {
+    let Some(mut run) = Sandboxed::start(&[
+        ("mkdir sub other", false),
+        ("touch a", false),
+        ("rmdir sub && ln -s {} sub", false),
+        ("touch b", false),
+        ("touch {}/through sub/through", false),
+        ("touch c", false),
+        ("touch {}/missing", false),
+    ]) else {
+        return;
+    };
+    let (sub, other) = (run.home.path("project/sub"), run.home.path("project/other"));
+    let missing = run.outside("missing");
+    run.approve(&[]);
+    run.approve(&[folders("addDirectories", &sub)]);
+    run.approve(&[]);
+    run.approve(&[folders("addDirectories", &other)]);
+    run.approve(&[]);
+    assert!(!run.outside("through").exists());
+    run.approve(&[folders("addDirectories", &missing)]);
+    run.approve(&[]);
+    assert!(!missing.exists());
+    run.host.until("result");
+    run.host.finish();
+}
