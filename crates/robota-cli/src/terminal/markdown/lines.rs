@@ -65,6 +65,20 @@ pub(super) fn is_heading(line: &str) -> bool {
     (1..=6).contains(&level) && next.is_none_or(u8::is_ascii_whitespace) && indent(line) < 4
 }
 
+/// Returns whether a line is a part of a quote.
+pub(super) fn is_quote(line: &str) -> bool {
+    line.trim_start().starts_with('>') && indent(line) < 4
+}
+
+/// Returns whether a line makes the paragraph above it a heading.
+pub(super) fn is_underline(line: &str) -> bool {
+    let text = line.trim();
+    let sign = text.bytes().next();
+    matches!(sign, Some(b'=' | b'-'))
+        && text.bytes().all(|byte| Some(byte) == sign)
+        && indent(line) < 4
+}
+
 /// Returns the sign of a line that is a thematic break.
 pub(super) fn rule(line: &str) -> Option<u8> {
     let text = line.trim();

@@ -2,8 +2,8 @@
 //! not depend on the pieces.
 
 use super::lines::{
-    Fence, Marker, behind_marker, closes, indent, interrupts, is_blank, is_heading, marker,
-    opened_fence, rule,
+    Fence, Marker, behind_marker, closes, indent, interrupts, is_blank, is_heading, is_quote,
+    is_table_rule, is_underline, marker, opened_fence, rule,
 };
 use super::open::{OpenBlock, Rendered};
 use super::render::render_block;
@@ -64,6 +64,8 @@ pub(crate) struct MarkdownStream {
     kind: Kind,
     /// The fence that is open inside of the item.
     item_fence: Option<Fence>,
+    /// Whether the last line of the item is the text of a paragraph.
+    item_text: bool,
     /// Whether a blank line came before the open block, and before the incomplete line.
     gap: bool,
     blank: bool,
@@ -170,15 +172,47 @@ impl MarkdownStream {
                 self.complete_line(end - start);
                 return;
             }
-            Kind::Text if interrupts(text) => self.cut_and_begin(start, end),
+            Kind::Text if self.ends_text(text) => self.cut_and_begin(start, end),
+            Kind::Text if self.makes_heading(text) => {
+                self.cut(end);
+                self.after_text = false;
+            }
+            Kind::Item(item)
+                if blank && item.empty && is_blank(behind_marker(&self.buffer[..start])) =>
+            {
+                // Nothing follows a marker that a blank line follows (CommonMark).
+                self.cut(start);
+                self.complete_line(end - start);
+                return;
+            }
             Kind::IndentedCode if !blank && indent(text) < 4 => self.cut_and_begin(start, end),
             Kind::Item(item) if self.leaves_item(text, item) => self.cut_and_begin(start, end),
             Kind::Text | Kind::IndentedCode | Kind::Item(_) => {
-                self.follow_item_fence(start, end);
+                self.follow_item(start, end);
                 self.line = end;
             }
         }
         self.blank = blank;
+    }
+
+    /// Returns whether a line ends the text before it and begins something else.
+    fn ends_text(&self, text: &str) -> bool {
+        if is_quote(text) {
+            return !is_quote(&self.buffer);
+        }
+        // A marker that cannot begin a list in the middle of a paragraph can below a quote or table.
+        let paragraph = !is_quote(&self.buffer) && !self.is_table();
+        interrupts(text) || (!paragraph && marker(text).is_some())
+    }
+
+    /// Returns whether a line makes the paragraph before it a heading.
+    fn makes_heading(&self, text: &str) -> bool {
+        is_underline(text) && !is_quote(&self.buffer) && !self.is_table()
+    }
+
+    /// Returns whether the open text is a table.
+    fn is_table(&self) -> bool {
+        self.buffer.lines().nth(1).is_some_and(is_table_rule)
     }
 
     /// Returns whether a line does not belong to an item of a list.
@@ -186,22 +220,23 @@ impl MarkdownStream {
         if is_blank(text) || indent(text) >= item.content {
             return false;
         }
-        // The text of a paragraph may continue without its indent.
-        let goes_on = !self.blank && self.item_fence.is_none();
-        let quote = text.trim_start().starts_with('>');
-        !goes_on || quote || marker(text).is_some() || interrupts(text) || rule(text).is_some()
+        // Only the text of a paragraph may continue without its indent.
+        !self.item_text
+            || is_quote(text)
+            || marker(text).is_some()
+            || interrupts(text)
+            || rule(text).is_some()
     }
 
-    /// Notes whether a line opens or closes a code block inside of an item.
-    fn follow_item_fence(&mut self, start: usize, end: usize) {
+    /// Notes what a line of an item leaves open: a code block, or a paragraph.
+    fn follow_item(&mut self, start: usize, end: usize) {
         if !matches!(self.kind, Kind::Item(_)) {
             return;
         }
         let text = &self.buffer[start..end];
-        self.item_fence = match self.item_fence {
-            Some(fence) if closes(text, fence) => None,
-            Some(fence) => Some(fence),
-            None => opened_fence(text).map(|(fence, _)| fence),
+        (self.item_fence, self.item_text) = match self.item_fence {
+            Some(fence) => ((!closes(text, fence)).then_some(fence), false),
+            None => left_open(text),
         };
     }
 
@@ -240,7 +275,7 @@ impl MarkdownStream {
             };
             self.continues = near && (after.is_some() || self.after_text);
             self.last_item = Some((item, number));
-            self.item_fence = opened_fence(behind_marker(text)).map(|(fence, _)| fence);
+            (self.item_fence, self.item_text) = left_open(text);
             self.kind = Kind::Item(item);
         } else {
             self.kind = Kind::Text;
@@ -262,11 +297,31 @@ impl MarkdownStream {
             Kind::Code(fence) => open.finish_code(&source, fence),
             _ => Rendered::default(),
         };
-        self.item_fence = None;
+        (self.item_fence, self.item_text) = (None, false);
         if !source.is_empty() {
             let (continues, number) = (self.continues, self.number);
             self.finished.push(Block { source, continues, number, rendered });
         }
         (self.continues, self.number) = (false, None);
+    }
+}
+
+/// Returns the code block that a line of an item leaves open, and whether it leaves a paragraph open.
+fn left_open(line: &str) -> (Option<Fence>, bool) {
+    let mut text = line;
+    let mut in_quote = false;
+    loop {
+        let quoted = text.trim_start().strip_prefix('>');
+        text = match (marker(text), quoted) {
+            (Some(_), _) => behind_marker(text),
+            (None, Some(rest)) => rest,
+            (None, None) => break,
+        };
+        in_quote |= quoted.is_some();
+    }
+    match opened_fence(text) {
+        // A code block in a quote ends with the quote, at the next line without its sign.
+        Some((fence, _)) => ((!in_quote).then_some(fence), false),
+        None => (None, !is_blank(text) && !is_heading(text) && rule(text).is_none()),
     }
 }

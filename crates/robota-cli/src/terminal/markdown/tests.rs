@@ -55,6 +55,26 @@ fn lists_keep_their_numbers_over_other_blocks() {
 }
 
 #[test]
+fn an_item_ends_where_its_paragraph_cannot_continue() {
+    // A line without an indent continues a paragraph of the item, not its code or heading.
+    let blocks = |source: &str| {
+        let mut stream = MarkdownStream::new();
+        stream.push(source);
+        stream.finish().into_iter().map(|block| block.source).collect::<Vec<_>>()
+    };
+    assert_eq!(blocks("- item\n  ```\n  ```\ntext"), ["- item\n  ```\n  ```", "text"]);
+    assert_eq!(blocks("- # Deep\ntext"), ["- # Deep", "text"]);
+    assert_eq!(blocks("- item\ntext"), ["- item\ntext"]);
+    // Nothing follows a marker that a blank line follows.
+    assert_eq!(blocks("-\n\n  text"), ["-", "  text"]);
+    // A marker below a heading, a quote or a table begins a list, below a paragraph it does not.
+    assert_eq!(blocks("Title\n-\n-\n  x"), ["Title\n-", "-\n  x"]);
+    assert_eq!(blocks("> quote\n2. two"), ["> quote", "2. two"]);
+    assert_eq!(blocks("| a |\n|---|\n2. two"), ["| a |\n|---|", "2. two"]);
+    assert_eq!(blocks("text\n2. two"), ["text\n2. two"]);
+}
+
+#[test]
 fn loose_lists_keep_their_blank_lines() {
     assert_eq!(plain("- a\n\n- b\n- c\n", 80), ["• a", "", "• b", "• c"]);
     assert_eq!(plain("- a\n\n  more\n- b\n", 80), ["• a", "", "  more", "• b"]);
