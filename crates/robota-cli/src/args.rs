@@ -4,6 +4,7 @@ pub(crate) mod before_command;
 mod headless;
 pub(crate) mod refused;
 mod serve;
+pub(crate) mod similar;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

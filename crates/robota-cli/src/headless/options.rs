@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::structured::parse_schema;
 use crate::Usage;
+use crate::args::similar::similar_command;
 use crate::args::{InputFormat, OutputFormat, PermissionPrompts, PrintArgs};
 
 /// Which lines are printed.
@@ -253,11 +254,12 @@ fn check(args: &PrintArgs, stream_input: bool, stream_output: bool) -> Result<()
         (Some(None), false) if words > 1 => too_many_words(args),
         // A mistyped command must not be sent to a model as a prompt.
         (None, false) if words > 0 => {
-            let words = args.words.join(" ");
+            let word = args.words.first().map(String::as_str).unwrap_or_default();
+            let similar = similar_command(word).map(|name| format!("; similar: robota {name}"));
             usage(&format!(
-                "unknown command `{}`; to send a prompt: robota -p {}",
-                args.words.first().map(String::as_str).unwrap_or_default(),
-                shell_quoted(&words)
+                "unknown command `{word}`{}; to send a prompt: robota -p {}",
+                similar.unwrap_or_default(),
+                shell_quoted(&args.words.join(" "))
             ))
         }
         _ => Ok(()),

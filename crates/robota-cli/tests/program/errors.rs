@@ -161,6 +161,7 @@ fn cli_03_usage_errors() {
     errors.record("unknown option", &["--frobnicate"]);
     errors.record("missing arguments", &["permissions", "check"]);
     errors.record("a prompt without -p", &["hello"]);
+    errors.record("a mistyped command", &["confg", "list"]);
     errors.record("an option before a command", &["--model", "m", "doctor"]);
     errors.record("invalid schema", &with_script(&["--json-schema", "answer.json"]));
     errors.record("missing servers", &with_script(&["--mcp-config", "missing.json"]));
