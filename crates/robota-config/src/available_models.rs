@@ -28,6 +28,8 @@ const WINDOW: &str = "[1m]";
 pub struct AvailableModels {
     /// The entries with their files; none allows all models.
     entries: Option<Vec<RuleText>>,
+    /// The files that may have a list and cannot be read. Then no model is allowed.
+    unreadable: Vec<Origin>,
 }
 
 /// A model is not in `availableModels`.
@@ -47,11 +49,16 @@ impl AvailableModels {
     pub fn of<'a>(entries: impl IntoIterator<Item = &'a str>) -> Self {
         let origin = Origin::of(crate::layer::Layer::BuiltIn);
         let entry = |text: &str| RuleText { text: text.to_owned(), origin: origin.clone() };
-        Self { entries: Some(entries.into_iter().map(entry).collect()) }
+        Self::new(Some(entries.into_iter().map(entry).collect()))
     }
 
     pub(crate) fn new(entries: Option<Vec<RuleText>>) -> Self {
-        Self { entries }
+        Self { entries, unreadable: Vec::new() }
+    }
+
+    /// Allows no model, because these files may have a list and cannot be read.
+    pub(crate) fn unreadable(files: Vec<Origin>) -> Self {
+        Self { entries: Some(Vec::new()), unreadable: files }
     }
 
     /// Returns whether there is no list, so that all models are allowed.
@@ -74,6 +81,7 @@ impl AvailableModels {
         let names: Vec<_> = entries.iter().map(|entry| entry.text.as_str()).collect();
         let mut files: Vec<_> = entries.iter().map(|entry| entry.origin.to_string()).collect();
         files.dedup();
+        files.extend(self.unreadable.iter().map(|file| format!("{file} cannot be read")));
         Err(ModelNotAvailable {
             model: crate::clean::one_line(model),
             available: if names.is_empty() { "none".to_owned() } else { names.join(", ") },

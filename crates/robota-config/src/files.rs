@@ -184,6 +184,9 @@ fn unknown(origin: Origin, message: String) -> Source {
             // A file that cannot be read may forbid something, so nothing is allowed until it can
             // be read.
             restrictions_unknown: true,
+            // Without the administrator's list every model would be allowed. A user whose own file is
+            // broken can still ask a model about it.
+            models_unknown: layer == Layer::Managed,
         },
     }
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 pub use explain::SettingExplanation;
 
 use crate::available_models::AvailableModels;
-use crate::files::Files;
+use crate::files::{Files, Source};
 use crate::keys::{CheckoutRule, KeySupport};
 use crate::layer::{Layer, LayerScope, Origin};
 use crate::mcp::{ManagedServers, ProjectServers};
@@ -177,7 +177,19 @@ impl Settings {
         // Present and empty allows none; absent allows all.
         let models = key(&[MODELS]);
         let listed = table.0.contains_key(&models).then(|| texts(&table, &models));
-        let available_models = AvailableModels::new(listed);
+        let counts =
+            |source: &&Source| source.layer.scope() == LayerScope::User || trust.is_given();
+        let unknown = files.sources.iter().filter(|source| source.checked.models_unknown);
+        let unknown = unknown.filter(counts).map(|source| {
+            let error = source.checked.problems.iter().find(|it| it.severity == Severity::Error);
+            error.map_or_else(|| Origin::of(source.layer), |error| error.origin.clone())
+        });
+        let unknown: Vec<_> = unknown.filter(|_| !managed.lists_models()).collect();
+        let available_models = if unknown.is_empty() {
+            AvailableModels::new(listed)
+        } else {
+            AvailableModels::unreadable(unknown)
+        };
         let hooks = hooks(&table);
         let mut values = values(&table, &mut report);
         if managed.keeps_hooks() && values.disable_all_hooks == Some(true) {

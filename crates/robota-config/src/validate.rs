@@ -13,6 +13,7 @@ use crate::mcp::McpServerMatch;
 use crate::model::HookDefinition;
 use crate::path::KeyPath;
 use crate::report::{Problem, Severity};
+use crate::settings::MODELS;
 
 /// The maximum number of problems reported per file, so that a file cannot fill the screen.
 // A file of another program with thousands of keys must not fill the terminal.
@@ -61,6 +62,8 @@ pub(crate) struct Checked {
     pub(crate) problems: Vec<Problem>,
     /// Whether a value that can forbid is unreadable, so that the restrictions are unknown.
     pub(crate) restrictions_unknown: bool,
+    /// Whether the file may have a list of models that is unreadable.
+    pub(crate) models_unknown: bool,
 }
 
 /// Validates a file, key by key. What is wrong does not stop it.
@@ -320,9 +323,12 @@ impl Walk<'_> {
         self.problem(Severity::Error, node.span.start, path, message);
     }
 
-    /// Records that the restrictions are unknown if a key at the path can forbid.
+    /// Records that the restrictions are unknown if a key at the path can forbid, or is the list of models,
+    /// which allows every model if it is absent.
     fn mark_restrictions(&mut self, path: &KeyPath) {
         self.checked.restrictions_unknown |= keys::may_forbid(path.names());
+        let whole_file = path.names().is_empty() && self.layer == Layer::Managed;
+        self.checked.models_unknown |= whole_file || path.names() == [MODELS];
     }
 
     fn problem(&mut self, severity: Severity, at: usize, path: &KeyPath, message: String) {

@@ -208,3 +208,38 @@ fn parts_that_cannot_be_read_allow_nothing() {
         assert_eq!(access.refusal("x", reached).is_some(), at == 0, "{at}");
     }
 }
+
+#[test]
+fn a_list_of_models_that_cannot_be_read_allows_none() {
+    let refusal = |layers: &dyn Fn(&Path, &Path, &Path)| {
+        let world = World::new();
+        let (places, low, high) = managed(&world);
+        layers(&places.home.clone().unwrap(), &low, &high);
+        let models = settings(&places).available_models;
+        models.check(Some("anthropic"), "claude-sonnet-4-5").err().map(|error| error.to_string())
+    };
+    let list = r#"{"availableModels": ["sonnet"]}"#;
+    for broken in ["{", "[]", r#"{"availableModels": "sonnet"}"#] {
+        let of_managed = refusal(&|home, low, _| {
+            write(low, "managed-settings.json", broken);
+            // The list of the user could be wider than the one that cannot be read.
+            write(home, ".robota/settings.json", list);
+        });
+        let text = of_managed.expect(broken);
+        assert!(text.contains("managed-settings.json"), "{text}");
+        assert!(text.contains("cannot be read"), "{text}");
+    }
+    let of_user = refusal(&|home, _, _| {
+        write(home, ".robota/settings.json", r#"{"availableModels": {"sonnet": true}}"#);
+    });
+    assert!(of_user.is_some_and(|text| text.contains("settings.json:1 cannot be read")));
+    // Another file of the administrator has the list.
+    let listed = refusal(&|home, low, high| {
+        write(low, "managed-settings.json", "{");
+        write(high, "managed-settings.json", list);
+        write(home, ".robota/settings.json", r#"{"availableModels": 7}"#);
+    });
+    assert_eq!(listed, None);
+    // A broken file of the user says nothing about models.
+    assert_eq!(refusal(&|home, _, _| write(home, ".robota/settings.json", "{")), None);
+}

@@ -31,6 +31,7 @@ use crate::approve::Answer;
 use crate::call::CallContext;
 use crate::error::{Diagnose as _, ErrorData};
 use crate::event::{Event, PrefixChange, PrefixChanged, PromptSet, ToolsSet, TurnEnd};
+use crate::gate::FailedGate;
 use crate::guard::guarded;
 use crate::hook::HookPoint;
 use crate::ids::{CallId, InputId, TurnId};
@@ -70,6 +71,12 @@ pub struct Drive {
 }
 
 impl Drive {
+    /// Denies every call that is judged from now on, because the gate failed.
+    #[doc(hidden)]
+    pub fn deny_calls(&mut self) {
+        self.ports.gate = Arc::new(FailedGate);
+    }
+
     /// Starts a turn.
     ///
     /// # Errors

@@ -67,7 +67,7 @@ mod workspace;
 
 pub use call::{ToolCall, name_denies};
 pub use explain::{ExplainedCommand, Explanation, RuleExample, RuleExplanation, explain_rule};
-pub use limits::CallLimits;
+pub use limits::{CallLimits, lists_tool};
 pub use policy::{Policy, PolicySpec};
 pub use presets::{DEFAULT_ALLOW, Preset, presets};
 #[doc(hidden)]

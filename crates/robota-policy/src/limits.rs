@@ -1,7 +1,7 @@
 //! Limits the calls of a tool to those that a list of tools names, such as `Bash(git *)`.
 
 use robota_core::paths::Paths;
-use robota_core::permission::Verdict;
+use robota_core::permission::{Class, Verdict};
 
 use crate::call::{Family, ToolCall, canonical, name_denies};
 use crate::policy::{Policy, PolicySpec};
@@ -10,7 +10,8 @@ use crate::verdict::{Reason, VerdictSource};
 use crate::workspace::Workspace;
 
 /// The calls that a list of tools leaves. `Bash(git *)` leaves the calls of Bash that such an allow rule
-/// would cover, and `Bash` all of them. It says nothing about tools that the list does not name.
+/// would cover without a question, and `Bash` all of them. It says nothing about tools that the list does
+/// not name.
 ///
 /// ```
 /// use robota_core::permission::Class;
@@ -80,19 +81,22 @@ impl CallLimits {
         Policy::new(&spec, paths)
     }
 
-    /// Returns whether the entries allow every part of a call. What is dangerous or protected is not
+    /// Returns whether the entries allow every part of a call. What is protected or critical is not
     /// decided here, nor are the files that a command writes.
     fn covers(&self, entries: &[&Entry], call: &ToolCall<'_>, paths: &dyn Paths) -> bool {
+        // The mode would allow a call that only reads, whatever the entries name.
+        let call = &ToolCall { class: Class::Execute, ..*call };
         let is_shell = Family::of_tool(call.tool) == Some(Family::Shell);
         let files: &[&str] = if is_shell { &["Read", "Edit"] } else { &[] };
         let (allows, _) = self.policy(List::Allow, entries, files, paths);
         let verdict = allows.judge(call, paths);
         let is_uncovered = |source| match source {
-            VerdictSource::Mode | VerdictSource::Unproven | VerdictSource::Input => true,
-            VerdictSource::Danger
-            | VerdictSource::Protected
-            | VerdictSource::Critical
-            | VerdictSource::Rule => false,
+            // An option that runs something else, as in `git -c alias.x=!rm x`, makes an allow rule ask.
+            VerdictSource::Mode
+            | VerdictSource::Unproven
+            | VerdictSource::Input
+            | VerdictSource::Danger => true,
+            VerdictSource::Protected | VerdictSource::Critical | VerdictSource::Rule => false,
         };
         let mut asks = verdict.reasons.iter().filter(|reason| reason.verdict != Verdict::Allow);
         if verdict.verdict != Verdict::Allow && asks.any(|reason| is_uncovered(reason.source)) {
@@ -139,13 +143,31 @@ impl Entry {
     }
 
     fn is_about(&self, tool: &str) -> bool {
-        match self.is_limited {
-            true => name_denies(&self.tool, tool),
-            // A whole tool is only itself.
-            false => match self.tool.strip_suffix('*') {
-                Some(prefix) => tool.starts_with(prefix),
-                None => canonical(&self.tool) == canonical(tool),
-            },
+        // A whole tool is only itself, and a limited one its family: `Write(docs/**)` is about Edit, too.
+        lists_tool(&self.tool, tool)
+            || canonical(&self.tool) == canonical(tool)
+            || self.is_limited && name_denies(&self.tool, tool)
+    }
+}
+
+/// Returns whether an entry of a list of tools offers a tool: `Bash`, `Bash(git *)`, `mcp__server__*`, `*`.
+///
+/// ```
+/// use robota_policy::lists_tool;
+///
+/// assert!(lists_tool("Bash(git *)", "Bash"));
+/// assert!(lists_tool("mcp__github", "mcp__github__search"));
+/// assert!(!lists_tool("Read", "ReadOutput"));
+/// ```
+#[must_use]
+pub fn lists_tool(entry: &str, tool: &str) -> bool {
+    let entry = entry.split('(').next().unwrap_or_default().trim();
+    match entry.strip_suffix('*') {
+        Some(prefix) => tool.starts_with(prefix),
+        // `mcp__server` names all tools of a server.
+        None => {
+            let of_server = || tool.strip_prefix(entry).is_some_and(|rest| rest.starts_with("__"));
+            entry == tool || (entry.starts_with("mcp__") && of_server())
         }
     }
 }

@@ -6,9 +6,13 @@ use robota_policy::{CallLimits, LexicalPaths, ToolCall, Workspace};
 use serde_json::{Value, json};
 
 fn refusal(tools: &[&str], tool: &str, input: &Value) -> Option<String> {
+    refusal_of(tools, tool, input, Class::Execute)
+}
+
+fn refusal_of(tools: &[&str], tool: &str, input: &Value, class: Class) -> Option<String> {
     let workspace = Workspace::new("/proj/app", "/home/ada");
     let (limits, _) = CallLimits::new(tools.iter().copied(), &workspace, &LexicalPaths);
-    limits?.refusal(&ToolCall { tool, input, class: Class::Execute }, &LexicalPaths)
+    limits?.refusal(&ToolCall { tool, input, class }, &LexicalPaths)
 }
 
 #[test]
@@ -32,6 +36,11 @@ fn a_call_must_match_an_entry_of_its_tool() {
         (&["Bash()"], "Bash", bash("ls"), true),
         (&["Bash(git *"], "Bash", bash("git status"), false),
         (&["Bash(rm *)"], "Bash", bash("rm -rf /"), true),
+        (&["Bash(rm *)"], "Bash", bash("rm -r build"), true),
+        (&["Bash(git *)"], "Bash", bash("git -c alias.x='!touch pwned' x"), false),
+        (&["Bash(git *)"], "Bash", bash("git --exec-path=/tmp status"), false),
+        (&["Bash(find *)"], "Bash", bash("find . -exec touch pwned +"), false),
+        (&["Bash(git *)"], "Bash", bash("PATH=. git status"), false),
         (&["Read(src/**)"], "Read", json!({"file_path": "src/a.rs"}), true),
         (&["Read(src/**)"], "Read", json!({"file_path": "a.rs"}), false),
         (&["Write(docs/**)"], "Write", json!({"file_path": "docs/a.md", "content": ""}), true),
@@ -42,6 +51,10 @@ fn a_call_must_match_an_entry_of_its_tool() {
         (&["WebFetch(domain:a.example)"], "WebFetch", json!({"url": "https://b.example/x"}), false),
         (&["Agent(one)", "Bash(git *)"], "Agent", json!({"prompt": "x"}), true),
         (&["Bash(git *)"], "Read", json!({"file_path": "a.rs"}), true),
+        // An entry that is no valid rule leaves no call of the tools that it lists.
+        (&["mcp__github(repo:x)"], "mcp__github__search", json!({}), false),
+        (&["mcp__github__*(x)"], "mcp__github__search", json!({}), false),
+        (&["Ba*(git *)"], "Bash", bash("git status"), false),
     ];
     for (tools, tool, input, left) in cases {
         let found = refusal(tools, tool, input);
@@ -52,4 +65,16 @@ fn a_call_must_match_an_entry_of_its_tool() {
         why,
         "this agent may use Bash only for calls of which every part matches Bash(git *) or Bash(ls)"
     );
+}
+
+#[test]
+fn a_call_that_only_reads_needs_an_entry_too() {
+    let skill = |name: &str| {
+        refusal_of(&["Skill(review)"], "Skill", &json!({"skill": name}), Class::Inspect)
+    };
+    assert_eq!(skill("review"), None);
+    assert!(skill("deploy").is_some());
+    let own = |tools: &[&str]| refusal_of(tools, "Lookup", &json!({"key": "a"}), Class::Inspect);
+    assert!(own(&["Lookup(b)"]).is_some());
+    assert_eq!(own(&["Lookup", "Bash(git *)"]), None);
 }

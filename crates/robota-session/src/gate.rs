@@ -36,6 +36,10 @@ struct Rules {
     on_folders: Option<OnFolders>,
 }
 
+/// Why a fork cannot change the folders of its workspace.
+const FORK_FOLDERS: &str = "a fork has the sandbox of the session that it was forked from, so its folders \
+    cannot change: resume it in a process of its own";
+
 /// Takes the additional folders of a workspace, or fails with the reason why they cannot change.
 type OnFolders = Arc<dyn Fn(&[PathBuf]) -> Result<(), String> + Send + Sync>;
 
@@ -414,6 +418,10 @@ impl Gate for PolicyGate {
         session.retain(|rule| rule.list != List::Allow);
         // Cannot fail: these rules were valid when they were added.
         let _ = fork.add_all(session);
+        if self.read().on_folders.is_some() {
+            // The fork's commands start in the sandbox of this session, which must not follow the fork.
+            fork.on_folders(|_| Err(FORK_FOLDERS.to_owned()));
+        }
         Some(Arc::new(fork))
     }
 

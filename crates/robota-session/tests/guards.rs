@@ -30,7 +30,7 @@ use robota_session::{
     SessionError, TurnPermissions, approver_fn,
 };
 use robota_testkit::{Script, ScriptedAnswer, ScriptedProvider};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 /// Allows or asks, and panics in one method.
@@ -129,19 +129,27 @@ fn sdk_13_a_gate_that_panics_over_the_rules_of_a_turn_denies_its_calls() {
 }
 
 #[test]
-fn sdk_13_a_gate_that_panics_over_rules_for_the_running_turn_is_an_error() {
+fn sdk_13_a_gate_that_panics_over_rules_for_the_running_turn_denies_the_rest_of_it() {
     both_runtimes(async || {
-        let (builder, model) =
-            builder(Script::new().answer(ScriptedAnswer::new().gate("go").text("Hi.")));
+        let script = Script::new()
+            .answer(ScriptedAnswer::new().gate("go").tool("act", json!({})))
+            .text("Denied.")
+            .answer(ScriptedAnswer::new().tool("act", json!({})))
+            .text("Done.");
+        let (builder, model) = builder(script);
+        let act = echo("act", Class::Execute);
         let gate = PanickingGate(Verdict::Allow, "add_turn_rules");
-        let session = builder.gate(gate).create(memory(), None).await.unwrap();
+        let builder = builder.tools(tool(act.clone())).gate(gate);
+        let session = builder.create(memory(), None).await.unwrap();
         session.send("Hi").await.unwrap();
         model.reached("go").await;
         let error = session.permissions().add_turn_rules(denying()).await.unwrap_err();
         assert!(error.to_string().contains("the gate panicked"), "{error}");
         model.release("go");
         wait_until_idle(&session).await;
-        session.status().await.unwrap();
+        assert!(act.inputs().is_empty(), "the rule that denies it may be missing");
+        assert_eq!(session.run("Again").await.unwrap(), "Done.");
+        assert_eq!(act.inputs().len(), 1, "the next turn has no such rule");
     });
 }
 

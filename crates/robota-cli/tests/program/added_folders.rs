@@ -22,6 +22,11 @@ impl Sandboxed {
     /// Starts a run with these calls; `{}` in a command is the folder outside. None if the system
     /// has no sandbox.
     fn start(commands: &[(&str, bool)]) -> Option<Self> {
+        Self::with_files(&json!({}), commands)
+    }
+
+    /// Starts a run with these rules for files in the settings of the sandbox.
+    fn with_files(files: &Value, commands: &[(&str, bool)]) -> Option<Self> {
         let home = Home::new();
         let doctor = home.command(&["doctor"]).output().unwrap();
         let text = String::from_utf8(doctor.stdout).unwrap();
@@ -35,7 +40,8 @@ impl Sandboxed {
             format!("- {{tools: [{{tool: Bash, input: {input}}}]}}\n")
         };
         let script: String = commands.iter().map(call).collect();
-        let settings = json!({"sandbox": {"enabled": true, "failIfUnavailable": true}});
+        let sandbox = json!({"enabled": true, "failIfUnavailable": true, "filesystem": files});
+        let settings = json!({ "sandbox": sandbox });
         home.write("home/.robota/settings.json", settings);
         let args = ["--permission-prompt-tool", "stdio"];
         let mut host = Host::start(&home, &format!("{script}- End."), &args);
@@ -124,6 +130,34 @@ fn sdk_08_a_folder_that_became_a_link_does_not_widen_the_sandbox() {
     run.approve(&[folders("addDirectories", &missing)]);
     run.approve(&[]);
     assert!(!missing.exists());
+    run.host.until("result");
+    run.host.finish();
+}
+
+#[test]
+fn sdk_08_folders_can_change_although_a_writable_path_of_the_settings_appeared_since() {
+    let files = json!({"allowWrite": ["build"]});
+    let Some(mut run) = Sandboxed::with_files(
+        &files,
+        &[
+            ("mkdir build", false),
+            ("touch own", false),
+            ("touch {}/after build/own", false),
+            ("touch own2", false),
+            ("touch {}/removed", false),
+        ],
+    ) else {
+        return;
+    };
+    let folder = run.outside.path().to_owned();
+    run.approve(&[]);
+    run.approve(&[folders("addDirectories", &folder)]);
+    run.approve(&[]);
+    assert!(run.outside("after").exists());
+    assert!(run.home.path("project/build/own").exists());
+    run.approve(&[folders("removeDirectories", &folder)]);
+    run.approve(&[]);
+    assert!(!run.outside("removed").exists());
     run.host.until("result");
     run.host.finish();
 }

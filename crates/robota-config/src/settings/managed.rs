@@ -50,6 +50,11 @@ impl Limits {
         self.user_disables_hooks
     }
 
+    /// Returns whether the administrator lists the models, so that other lists do not count.
+    pub(super) fn lists_models(self) -> bool {
+        self.lists_models
+    }
+
     /// Returns whether only the hooks of the administrator run.
     pub(super) fn hooks_only(self) -> bool {
         self.hooks_only || self.user_disables_hooks

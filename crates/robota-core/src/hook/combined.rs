@@ -131,29 +131,38 @@ impl CombinedHooks {
         HookReply { answer, context: joined(&contexts), stop: stopped }
     }
 
-    async fn batch(&self, calls: Vec<EndedCall>) -> BatchDecision {
+    async fn batch(&self, calls: Vec<EndedCall>) -> HookReply {
         let (mut contexts, mut stopped) = (Vec::new(), None);
         for hooks in self.at(HookPoint::PostToolBatch) {
             let input = HookInput::PostToolBatch { calls: calls.clone() };
             // All hooks run, also after one that stops the turn: they may record the calls.
-            match guarded_async("a hook", hooks.run(input)).await.map(|reply| reply.answer) {
-                Some(HookAnswer::PostToolBatch(BatchDecision::Continue { context })) => {
+            let Some(reply) = guarded_async("a hook", hooks.run(input)).await else {
+                stopped.get_or_insert_with(|| panicked_at(HookPoint::PostToolBatch));
+                continue;
+            };
+            let HookReply { answer, context, stop } = reply;
+            contexts.extend(context);
+            stopped = stopped.or(stop);
+            match answer {
+                HookAnswer::PostToolBatch(BatchDecision::Continue { context }) => {
                     contexts.extend(context);
                 }
-                Some(HookAnswer::PostToolBatch(BatchDecision::Stop { reason })) => {
+                HookAnswer::PostToolBatch(BatchDecision::Stop { reason }) => {
                     stopped.get_or_insert(reason);
                 }
-                Some(_) => {
+                _ => {
                     stopped.get_or_insert_with(|| wrong_hook_point(HookPoint::PostToolBatch));
-                }
-                None => {
-                    stopped.get_or_insert_with(|| panicked_at(HookPoint::PostToolBatch));
                 }
             }
         }
+        let context = joined(&contexts);
         match stopped {
-            Some(reason) => BatchDecision::Stop { reason },
-            None => BatchDecision::Continue { context: joined(&contexts) },
+            // Of a decision that stops, only the reply can hold what other hooks add for the model.
+            Some(reason) => {
+                let answer = HookAnswer::PostToolBatch(BatchDecision::Stop { reason });
+                HookReply { answer, context, stop: None }
+            }
+            None => HookAnswer::PostToolBatch(BatchDecision::Continue { context }).into(),
         }
     }
 
@@ -255,9 +264,7 @@ impl Hooks for CombinedHooks {
             HookInput::PostToolUse { tool_use, outcome, duration_ms } => {
                 self.post_tool(tool_use, outcome, duration_ms).await
             }
-            HookInput::PostToolBatch { calls } => {
-                HookAnswer::PostToolBatch(self.batch(calls).await).into()
-            }
+            HookInput::PostToolBatch { calls } => self.batch(calls).await,
             HookInput::Stop { .. } => self.stop(&input).await,
         }
     }
@@ -313,3 +320,6 @@ impl Hooks for CombinedHooks {
         all
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -104,9 +104,10 @@ impl AgentServers {
         self.used.iter().map(|(_, tools)| -> Arc<dyn ToolSource> { Arc::new(tools.clone()) })
     }
 
-    /// Returns the servers, those that were started for the agent first.
+    /// Returns the servers, those of the session first: a server of the agent must not answer for one that
+    /// a hook of the user asks.
     pub(super) fn all(&self) -> Vec<McpServers> {
-        self.used.iter().rev().map(|(mcp, _)| mcp.servers.clone()).collect()
+        self.used.iter().map(|(mcp, _)| mcp.servers.clone()).collect()
     }
 
     /// Returns the instructions of the servers whose tools the agent may use, and that no rule denies.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use robota_config::agents::AgentDefinition;
 use robota_core::tool::Tool;
 use robota_mcp::client::TOOL_SEARCH;
-use robota_policy::name_denies;
+use robota_policy::{lists_tool, name_denies};
 use robota_session::PolicyGate;
 use serde::{Deserialize, Serialize};
 
@@ -57,7 +57,7 @@ impl ToolLimits {
     pub(crate) fn denies(&self, name: &str) -> bool {
         self.denied.iter().any(|entry| {
             // A denied argument does not deny the tool; the gate denies the call.
-            !entry.contains('(') && (names(entry, name) || name_denies(entry.trim(), name))
+            !entry.contains('(') && (lists_tool(entry, name) || name_denies(entry.trim(), name))
         })
     }
 
@@ -66,20 +66,14 @@ impl ToolLimits {
         !self.denies(name) && is_listed(self.only.as_deref(), name)
     }
 
-    /// Returns whether the definition lets the conversation start an agent. `Agent(a, b)` among the tools
+    /// Returns whether the lists let the conversation start an agent. `Agent(a, b)` among the tools
     /// means only these agents.
     pub(crate) fn may_start(&self, agent: &str) -> bool {
-        let Some(only) = &self.only else { return true };
-        let is_agent_tool = |entry: &&String| AGENT.iter().any(|tool| names(entry, tool));
-        only.iter().filter(is_agent_tool).any(|entry| match entry.split_once('(') {
-            None => true,
-            Some((_, listed)) => {
-                let listed = listed.trim_end().strip_suffix(')').unwrap_or(listed);
-                listed
-                    .split(',')
-                    .any(|name| matches!(name.trim(), "" | "*") || name.trim() == agent)
-            }
-        })
+        let of_definition =
+            self.only.as_ref().is_none_or(|only| any_starts(agents_of(only), agent));
+        // A list of the caller without the tool does not offer it, so it says nothing about agents.
+        let mut of_caller = agents_of(&self.calls).peekable();
+        of_definition && (of_caller.peek().is_none() || any_starts(of_caller, agent))
     }
 
     /// Returns the calls that the definition denies of tools that it leaves.
@@ -93,11 +87,27 @@ impl ToolLimits {
     }
 }
 
+/// Returns the entries of a list that name the tool which starts agents.
+fn agents_of(list: &[String]) -> impl Iterator<Item = &String> {
+    list.iter().filter(|entry| AGENT.iter().any(|tool| lists_tool(entry, tool)))
+}
+
+/// Returns whether one of these entries lets the conversation start an agent.
+fn any_starts<'a>(mut entries: impl Iterator<Item = &'a String>, agent: &str) -> bool {
+    entries.any(|entry| match entry.split_once('(') {
+        None => true,
+        Some((_, listed)) => {
+            let listed = listed.trim_end().strip_suffix(')').unwrap_or(listed);
+            listed.split(',').any(|name| matches!(name.trim(), "" | "*") || name.trim() == agent)
+        }
+    })
+}
+
 /// Returns whether a list of tools has a tool. Without a list every tool counts.
 fn is_listed(list: Option<&[String]>, name: &str) -> bool {
     // The search finds only the listed tools of servers, so it needs no entry of its own.
     let finds = |entry: &String| name == TOOL_SEARCH && entry.trim().starts_with("mcp__");
-    list.is_none_or(|list| list.iter().any(|entry| names(entry, name) || finds(entry)))
+    list.is_none_or(|list| list.iter().any(|entry| lists_tool(entry, name) || finds(entry)))
 }
 
 /// Removes the tools that an agent does not have. `only` are further limits of a skill.
@@ -120,9 +130,10 @@ pub(crate) fn remove_partly_denied(tools: &mut Vec<Arc<dyn Tool>>, definition: &
     let denied = denied_calls(definition);
     let listed = definition.tools.as_deref().unwrap_or_default();
     // `Agent(a, b)` chooses agents, not calls.
-    let limited = |entry: &&String| entry.contains('(') && !AGENT.iter().any(|it| names(entry, it));
+    let limited =
+        |entry: &&String| entry.contains('(') && !AGENT.iter().any(|it| lists_tool(entry, it));
     let is_limited = |name: &str| {
-        let mut own = listed.iter().filter(|entry| names(entry, name)).peekable();
+        let mut own = listed.iter().filter(|entry| lists_tool(entry, name)).peekable();
         own.peek().is_some() && own.all(|entry| limited(&entry))
     };
     tools.retain(|tool| {
@@ -131,7 +142,7 @@ pub(crate) fn remove_partly_denied(tools: &mut Vec<Arc<dyn Tool>>, definition: &
             && !denied.iter().any(|entry| {
                 let denied = entry.split('(').next().unwrap_or_default().trim();
                 // `Write(docs/**)` also denies calls of the tools that share the rules of Write.
-                names(entry, name) || name_denies(denied, name)
+                lists_tool(entry, name) || name_denies(denied, name)
             })
     });
 }
@@ -139,16 +150,4 @@ pub(crate) fn remove_partly_denied(tools: &mut Vec<Arc<dyn Tool>>, definition: &
 /// Returns the denied calls of tools that the agent has: `Bash(git push *)`.
 pub(super) fn denied_calls(definition: &AgentDefinition) -> Vec<String> {
     definition.disallowed_tools.iter().filter(|entry| entry.contains('(')).cloned().collect()
-}
-
-/// Returns whether an entry of a list names a tool: `Bash`, `Bash(git *)`, `mcp__server__*`, `*`.
-fn names(entry: &str, tool: &str) -> bool {
-    let entry = entry.split('(').next().unwrap_or_default().trim();
-    match entry.strip_suffix('*') {
-        Some(prefix) => tool.starts_with(prefix),
-        // `mcp__server` names all tools of a server.
-        None => {
-            entry == tool || (entry.starts_with("mcp__") && tool.starts_with(&format!("{entry}__")))
-        }
-    }
 }

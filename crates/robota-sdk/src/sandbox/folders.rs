@@ -60,11 +60,17 @@ impl SandboxFolders {
         workspace.additional = used.iter().cloned().collect();
         let mut fence = fence_of(self.first.level, &self.project, &workspace);
         self.keep_first(&mut fence, &used);
+        let of_start = &self.first.writable;
+        let allowed = |path: &PathBuf| of_start.contains(path) || used.contains(path);
+        let is_own = |path: &PathBuf| *path == workspace.cwd || used.contains(path);
+        // A writable path of the settings that did not exist at the start stays out, as it does for the
+        // commands so far.
+        fence
+            .writable
+            .retain(|path| is_own(path) || path.canonicalize().is_ok_and(|real| allowed(&real)));
         let confinement = Confinement::new(fence, &self.support)
             .map_err(|error| format!("the sandbox cannot change: {}", error_chain(&error)))?;
         // The rules were resolved again. What a command moved or replaced since must not be in them.
-        let of_start = &self.first.writable;
-        let allowed = |path: &PathBuf| of_start.contains(path) || used.contains(path);
         let writable = &confinement.boundaries().fence.writable;
         if let Some(other) = writable.iter().find(|path| !allowed(path)) {
             return Err(problem(other, "it replaced a folder of the workspace"));

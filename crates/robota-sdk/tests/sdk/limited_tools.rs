@@ -104,3 +104,30 @@ async fn sdk_14_disallowed_calls_are_denied_and_others_are_not() {
     go(&session).await;
     check(&scene, "touch");
 }
+
+#[tokio::test]
+async fn sdk_14_names_of_the_caller_limit_which_skills_and_agents_are_used() {
+    let scene = Scene::new(
+        "- {tools: [{tool: Agent, input: {prompt: Go., subagent_type: general-purpose}}, \
+            {tool: Skill, input: {skill: deploy}}, {tool: Skill, input: {skill: review}}]}\n- done\n",
+    );
+    for name in ["deploy", "review"] {
+        let text =
+            format!("---\nname: {name}\ndescription: For {name}\n---\nThe text of {name}.\n");
+        scene.write(&format!("home/.claude/skills/{name}/SKILL.md"), &text);
+    }
+    let only = ["Read", "Agent(Explore)", "Skill(review)"].map(str::to_owned).to_vec();
+    let agents = AgentOptions { tool: true, ..AgentOptions::default() };
+    let builder = scene.builder_for(project(&scene)).may_bypass(true).agents(agents);
+    let session = builder.only_tools(only).open().await.unwrap();
+    go(&session).await;
+    let requests = scene.provider.requests();
+    let results = serde_json::to_string(&requests.last().unwrap().messages).unwrap();
+    assert!(results.contains("there is no agent `general-purpose`"), "{results}");
+    assert!(
+        results.contains("only for calls of which every part matches Skill(review)"),
+        "{results}"
+    );
+    assert!(results.contains("The text of review.") && !results.contains("The text of deploy."));
+    assert!(session.tasks().unwrap().list().is_empty());
+}

@@ -170,11 +170,14 @@ impl Actor {
         let gate = self.shared.turn_setup().setup.base.gate.clone();
         // Before the append: a denial applies even if it cannot be recorded.
         let invalid = guarded(GATE, || gate.add_turn_rules(&allow, &deny));
-        let invalid = invalid.ok_or_else(|| code_panicked(GATE))?;
+        if let (None, Some(Work::Turn(drive))) = (&invalid, &mut self.work) {
+            // It may lack a rule that denies calls.
+            drive.deny_calls();
+        }
         if !deny.is_empty() {
             self.append(vec![TurnRulesAdded { input: None, deny }.into()]).await?;
         }
-        Ok(invalid)
+        invalid.ok_or_else(|| code_panicked(GATE))
     }
 
     /// Returns whether the session can be closed without stopping or delaying anything.
