@@ -32,6 +32,7 @@ pub(super) async fn reply(
     for part in &session.conversation().loaded().parts {
         if part.name == "skills" {
             skills += part.tokens;
+        // A part that was read from a file has its path as the name.
         } else if PathBuf::from(&part.name).is_absolute() {
             files.push(json!({"path": part.name, "type": "Project", "tokens": part.tokens}));
         } else {

@@ -621,6 +621,7 @@ impl Drive {
         let continues = self.follow_ups.continues;
         let shows_last = match self.options.format {
             OutputFormat::Text => true,
+            // With `--verbose` it is an array of all lines, so every result is in it.
             OutputFormat::Json => !self.writer.is_on(),
             OutputFormat::StreamJson | OutputFormat::Events => false,
         };
@@ -654,6 +655,7 @@ impl Drive {
                 });
             }
             OutputFormat::Events => {
+                // The events themselves are printed by `print_events`; this text is for people.
                 if outcome.is_error {
                     output::error(&outcome.text);
                 }

@@ -114,6 +114,7 @@ pub(crate) fn read(host: Arc<Host>, gone: CancellationToken) -> mpsc::UnboundedR
         let mut line = Vec::new();
         loop {
             line.clear();
+            // A longer line is cut here. It is then not valid, and ends the run.
             let message = match (&mut input).take(MAX_LINE).read_until(b'\n', &mut line) {
                 Ok(0) => break,
                 Ok(_) if line.trim_ascii().is_empty() => continue,
@@ -184,6 +185,7 @@ fn replace_lone_surrogates(line: &[u8]) -> Option<Vec<u8>> {
             },
             (b'\\', Some(0xdc00..=0xdfff)) => 0,
             (b'\\', Some(_)) => 6,
+            // With the letter behind it: the second backslash of `\\` begins no escape.
             (b'\\', None) => 2,
             _ => 1,
         };

@@ -55,6 +55,7 @@ impl Requests {
 
     fn keep_mcp_servers(&mut self, servers: Map<String, Value>) -> Value {
         let kept = &mut self.host_setup;
+        // Strict, because the answer is about these servers only, not about those of files.
         let setup = McpSetup { replaceable: servers.clone(), strict: true, ..McpSetup::default() };
         let found = configured(&self.setup.project, &setup);
         let usable: BTreeSet<_> = found.configs.into_iter().map(|config| config.name).collect();

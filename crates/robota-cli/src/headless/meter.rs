@@ -287,6 +287,7 @@ impl Counts {
             cache_read_input_tokens: usage.cache_read_tokens,
             cache_creation_input_tokens: usage.cache_write_tokens,
             web_search_requests: usage.web_searches,
+            // Hosts require a number. `cost_basis` says that this one is not known.
             cost_usd: cost.unwrap_or_default(),
             cost_basis: if cost.is_some() { CostBasis::List } else { CostBasis::Unknown },
             context_window: catalogue.context_window(model),

@@ -186,6 +186,7 @@ fn question_input(question: &UserQuestion) -> Value {
 /// Returns what the host can do besides approving the call: save its narrow rules, or let the
 /// session edit files.
 fn suggestions(question: &Question, mode: Mode) -> Vec<PermissionSuggestion> {
+    // Rules for the call, not for its folder: a user who allows one file has not allowed more.
     let rules: Vec<_> = question.rules.iter().map(|rule| rule_value(rule)).collect();
     let (behavior, destination) = Default::default();
     let add = PermissionSuggestion::AddRules { rules, behavior, destination };

@@ -61,6 +61,7 @@ pub(super) async fn read_file(setup: &Setup, file: &ReadFile) -> Reply {
     let mut bytes = Vec::new();
     let reading = async {
         // Opening a pipe would wait for a writer, and no other request would be answered meanwhile.
+        // NOCTTY, because a terminal device must not become the terminal of this process.
         let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
         let mut options = tokio::fs::OpenOptions::new();
         let options = options.read(true).custom_flags(flags.bits().cast_signed());

@@ -700,6 +700,7 @@ impl Requests {
             Some(fallback) => fallback.wrap(provider),
             None => provider,
         };
+        // Around the fallback, so that the calls of the other models are watched too.
         match self.options.lines {
             LineMode::Off => provider,
             LineMode::Stream | LineMode::Collect => self.watch.wrap(provider),

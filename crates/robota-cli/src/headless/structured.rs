@@ -17,6 +17,7 @@ use serde_json::Value;
 pub(crate) const TOOL: &str = "StructuredOutput";
 
 /// After this many calls with invalid arguments the turn ends.
+// As many as in Claude Code, whose hosts know the error that follows.
 pub(crate) const MAX_INVALID: u32 = 5;
 
 const DESCRIPTION: &str = "Returns the final answer in the requested structure. Call this tool \

@@ -192,6 +192,7 @@ impl LineWriter {
         if !self.states {
             return;
         }
+        // Held until the line is printed, so that the lines have the order of the changes.
         let mut states = self.session_state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = change(&mut states);
         // The line says what has changed.
