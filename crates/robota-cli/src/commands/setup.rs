@@ -55,6 +55,7 @@ pub(crate) async fn offer(cwd: Option<PathBuf>) -> bool {
     output::note("No model provider is configured.");
     let answer = prompt::ask("Set one up now? (y, or n to see the other ways)", Some("y"));
     let yes = answer.is_ok_and(|answer| answer.to_lowercase().starts_with('y'));
+    // Without a home folder there is no place for the settings.
     if !home || !yes {
         return false;
     }
@@ -308,6 +309,7 @@ fn write_settings(
     };
     // Fields that an earlier set-up wrote and this one leaves out are removed.
     for field in ["type", "model", "apiKey", "baseURL"] {
+        // As a text of JSON: a name with a dot is quoted in a path of keys.
         set(&format!("providers.{}.{field}", Value::from(name)), profile.get(field))?;
     }
     Ok(set("currentProvider", Some(&Value::from(name)))?.file)
