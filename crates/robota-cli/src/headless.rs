@@ -281,6 +281,7 @@ pub(crate) async fn run(args: PrintArgs, known: &OnceCell<SessionId>) -> anyhow:
     for task in [events, metrics].into_iter().flatten() {
         let _ = task.await;
     }
+    // After the task that counts has seen the last event.
     telemetry.finish().await;
     exit
 }

@@ -141,6 +141,7 @@ fn usage_reply(rows: &[Row], (used, window): (u64, u64), share: f64, model: &str
         "maxTokens": window,
         "rawMaxTokens": window,
         "percentage": share,
+        // The published type requires it: a drawing of the categories, which is not made here.
         "gridRows": [],
         "model": model,
         "memoryFiles": [],

@@ -266,6 +266,7 @@ impl Drive {
             self.follow_up(&mut progress).await?;
             self.print_idle(&progress);
         }
+        // They wait for the end of the turn, and the session must not be closed before.
         for injected in self.injected.drain(..) {
             let _ = injected.await;
         }
@@ -468,6 +469,7 @@ impl Drive {
         }
         if let Event::TurnStarted(data) = event.event() {
             self.writer.state(SessionStateText::Running);
+            // At every turn, as in Claude Code.
             self.print_init(&data.model);
         }
         if let Event::ModeChanged(data) = event.event() {

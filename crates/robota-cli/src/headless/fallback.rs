@@ -123,6 +123,7 @@ impl Provider for FallbackProvider {
                 Err(error)
             }
             Ok(stream) => {
+                // Before the answer is read: at its end, its tokens are counted for this model.
                 *self.second.served.lock() = self.first_model.clone();
                 let second = Some(Second {
                     first_model: self.first_model.clone(),

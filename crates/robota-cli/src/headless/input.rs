@@ -108,6 +108,8 @@ pub(crate) enum FromHost {
 /// Answers go to the host link at once; everything else comes out of the channel. At the end of the
 /// input the channel closes and `gone` is cancelled.
 pub(crate) fn read(host: Arc<Host>, gone: CancellationToken) -> mpsc::UnboundedReceiver<FromHost> {
+    // Unbounded, because this thread also passes on answers: with a full queue it would not read
+    // the answer for which the run waits.
     let (send, receive) = mpsc::unbounded_channel();
     std::thread::spawn(move || {
         let mut input = std::io::stdin().lock();

@@ -16,6 +16,7 @@ use super::host::Reply;
 use super::requests::{LaterReply, Requests, failed};
 
 /// How long a call for the host may take.
+// This default and the bounds of `timeout_ms` are those of the protocol.
 const DEFAULT_CALL_MS: u64 = 120_000;
 
 /// A call for the host.

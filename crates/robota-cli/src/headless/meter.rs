@@ -225,6 +225,7 @@ impl Meter {
 
 /// Returns the price of all calls in dollars.
 pub(crate) fn cost(models: &BTreeMap<String, ModelUsage>) -> f64 {
+    // Not `sum`, which begins with -0.0: a run without model calls would cost -0 dollars.
     models.values().fold(0.0, |sum, model| sum + model.cost_usd)
 }
 

@@ -188,6 +188,7 @@ fn question_input(question: &UserQuestion) -> Value {
 fn suggestions(question: &Question, mode: Mode) -> Vec<PermissionSuggestion> {
     // Rules for the call, not for its folder: a user who allows one file has not allowed more.
     let rules: Vec<_> = question.rules.iter().map(|rule| rule_value(rule)).collect();
+    // Types of one value each: a suggestion is never a denial, and never goes into a shared file.
     let (behavior, destination) = Default::default();
     let add = PermissionSuggestion::AddRules { rules, behavior, destination };
     let has_rules = !question.rules.is_empty();

@@ -274,6 +274,7 @@ impl Projection {
                 self.rate_limits(ts);
             }
             Event::AssistantMessage(data) => {
+                // Only now: an answer that fails while it is streamed is replaced by another one.
                 self.answer(&data.message, envelope);
                 for call in calls_of(&data.message) {
                     if let Some(call) = self.calls.get_mut(call) {
@@ -434,6 +435,7 @@ impl Projection {
                 }
                 self.record.user_messages.extend(uuid);
             }
+            // Not from the host: it replays only what it sent itself.
             (Author::User, None) => {}
         }
     }

@@ -21,9 +21,11 @@ use super::meter::{Meter, cost};
 use crate::setup::Setup;
 
 /// The most bytes of a file that the host receives, unless it asks for fewer.
+// In base64 this is about 700,000 bytes, which still fit in a line.
 const MAX_FILE_BYTES: u64 = 512 * 1024;
 
 /// How much of the end of a task's output the host receives.
+// The protocol names this number.
 const TASK_OUTPUT_BYTES: usize = 8 * 1024;
 
 /// How much of a task's output is read at once.

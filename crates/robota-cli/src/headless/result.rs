@@ -109,6 +109,7 @@ pub(crate) fn classify(record: &TurnRecord) -> Outcome {
             ..failed(
                 ResultSubtype::ErrorMaxTurns,
                 TerminalReason::MaxTurns,
+                // The words of Claude Code, which scripts search for.
                 format!("Reached maximum number of turns ({})", record.max_rounds),
                 Exit::Limit,
             )
