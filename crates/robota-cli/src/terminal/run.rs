@@ -123,6 +123,7 @@ pub(crate) async fn run(mut args: PrintArgs) -> anyhow::Result<Exit> {
     }
     let screen = Screen::new(theme, narrowing, size.columns, size.rows);
     let mailbox = Mailbox::new()?;
+    // Unbounded, because the thread that draws must never wait for the session's side.
     let (effects, received) = mpsc::unbounded_channel();
     if !words.is_empty() {
         // Entered like what the user types before the session is open.

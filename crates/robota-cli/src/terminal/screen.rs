@@ -307,6 +307,7 @@ impl Screen {
         } else {
             self.buffer.extend_from_slice(WRAP);
         }
+        // A frame hides the cursor at its beginning.
         let hidden = wrote || !self.cursor_shown;
         if wrote || target != self.at {
             paint::vertical(&mut self.buffer, from.row, target.row);

@@ -213,6 +213,7 @@ fn watch_size(mailbox: &Mailbox) {
 
 #[cfg(unix)]
 fn libc_sigcont() -> i32 {
+    // Tokio has no name for this signal.
     rustix::process::Signal::CONT.as_raw()
 }
 
