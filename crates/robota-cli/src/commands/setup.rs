@@ -192,6 +192,7 @@ fn choose_key(args: &SetupArgs, vendor: &Profile, setup: &Setup) -> anyhow::Resu
     let lookup = |name: &str| setup.environment.get(name).map(str::to_owned);
     if let Some(name) = &args.key_env {
         let variable = EnvRef::new(name).map_err(|error| Usage(format!("--key-env: {error}")))?;
+        // Read now, so that a typing error in the name is not found only by the first run.
         let secret = variable.resolve(&lookup)?;
         return Ok(Key::Variable(variable, secret));
     }
@@ -225,6 +226,7 @@ fn choose_key(args: &SetupArgs, vendor: &Profile, setup: &Setup) -> anyhow::Resu
         return Ok(key);
     }
     let asks = vendor.setup.iter().any(|prompt| prompt.field == SetupField::ApiKey);
+    // Some vendors take a key or other credentials, such as those of a cloud account.
     if vendor.credential != CredentialRequirement::Required || vendor.credentials.is_some() {
         if !asks || !prompt::is_interactive() {
             return Ok(Key::None);
