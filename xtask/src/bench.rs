@@ -10,11 +10,10 @@ use crate::sh;
 /// Runs the benches whose name contains `filter`, or all, and then measures the program.
 pub fn run(root: &Path, filter: Option<&str>) -> Result<()> {
     let features = "robota-providers/fuzzing,robota/runtime,robota/scripted,robota/tools";
+    let filter = filter.map(|filter| format!(" -- {filter}")).unwrap_or_default();
     // The program is built alone: other crates of the workspace would switch features of it on.
-    let mut words = vec!["cargo", "bench", "--workspace", "--exclude", "robota-cli"];
-    words.extend(["--features", features, "--bench", "*"]);
-    words.extend(filter.iter().flat_map(|filter| ["--", *filter]));
-    sh::run(root, &words, &[])?;
+    let benches = "cargo bench --workspace --exclude robota-cli";
+    sh::run(root, &format!("{benches} --features {features} --bench *{filter}"), &[])?;
     measure(root, "program", &[])?;
     measure(root, "allocations", &[])
 }
@@ -22,23 +21,19 @@ pub fn run(root: &Path, filter: Option<&str>) -> Result<()> {
 /// Measures a group of scenarios of the program. `args` are `[PROGRAM] [--only SCENARIO]`.
 pub fn measure(root: &Path, group: &str, args: &[&str]) -> Result<()> {
     let (program, only) = match args {
-        [] => (None, None),
-        ["--only", only] => (None, Some(*only)),
-        [program] => (Some(*program), None),
-        [program, "--only", only] => (Some(*program), Some(*only)),
+        [rest @ .., "--only", only] => (rest, format!(" {only}")),
+        rest => (rest, String::new()),
+    };
+    let path = |file: &str| Path::new(file).canonicalize().with_context(|| file.to_owned());
+    let program = match program {
+        [] => None,
+        [file] => Some(path(file)?.display().to_string()),
         _ => bail!("usage: cargo xtask bench {group} [PROGRAM] [--only SCENARIO]"),
     };
-    let program =
-        program.map(|file| Path::new(file).canonicalize().with_context(|| file.to_owned()));
-    let program = program.transpose()?.map(|file| file.display().to_string());
     // Beside a program that is there already, no release is built.
     let profile = if program.is_some() { "quick" } else { "bench" };
-    let mut words = vec!["cargo", "bench", "--profile", profile, "--package", "robota-cli"];
-    if group == "allocations" {
-        words.extend(["--features", "count-allocations"]);
-    }
-    words.extend(["--bench", "program", "--", group]);
-    words.extend(only);
+    let features = if group == "allocations" { " --features count-allocations" } else { "" };
+    let bench = format!("cargo bench --profile {profile} --package robota-cli{features}");
     let variable = program.as_deref().map(|file| ("ROBOTA_BENCH_PROGRAM", file));
-    sh::run(root, &words, variable.as_slice())
+    sh::run(root, &format!("{bench} --bench program -- {group}{only}"), variable.as_slice())
 }

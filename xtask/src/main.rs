@@ -14,21 +14,7 @@ use std::process::ExitCode;
 
 use xtask::{bench, fuzz, setup, single_tests, suite, tidy};
 
-const USAGE: &str = "\
-usage: cargo xtask STEP
-
-  setup                    install what the tests need, or say what to install
-  test                     run every check and every test
-  tidy                     check the conventions that no compiler checks
-  gen [--check]            write the generated files, or only compare them
-  fuzz --secs N [TARGET]   fuzz each target (or one) for N seconds
-  oracle [--secs N] [--seed S] [--count N]
-                           run what the permission policy calls read-only, and check what it did
-  bench [FILTER]           run the benchmarks; print ratios measured in one run
-  bench program|terminal|allocations [PROGRAM] [--only SCENARIO]
-                           measure the program against its budget: without a terminal, on one,
-                           or how often it allocates; PROGRAM is measured in place of a release
-  screens [NAME]           draw the pictures of the terminal program in docs/screens";
+const USAGE: &str = include_str!("usage.txt");
 
 fn main() -> ExitCode {
     #[expect(clippy::disallowed_methods, reason = "a program's main reads its arguments")]
@@ -54,11 +40,11 @@ fn main() -> ExitCode {
         ["screens"] => single_tests::pictures(&root, ""),
         ["screens", name] => single_tests::pictures(&root, name),
         ["help" | "--help" | "-h"] => {
-            println!("{USAGE}");
+            print!("{USAGE}");
             return ExitCode::SUCCESS;
         }
         _ => {
-            eprintln!("{USAGE}");
+            eprint!("{USAGE}");
             return ExitCode::from(2);
         }
     };
@@ -83,6 +69,5 @@ fn generate(root: &Path, args: &[&str]) -> anyhow::Result<()> {
 #[cfg(not(feature = "generate"))]
 fn generate(root: &Path, args: &[&str]) -> anyhow::Result<()> {
     let cargo = "cargo run --quiet --profile quick --package xtask --features generate --";
-    let words: Vec<&str> = cargo.split(' ').chain(args.iter().copied()).collect();
-    xtask::sh::run(root, &words, &[])
+    xtask::sh::run(root, &format!("{cargo} {}", args.join(" ")), &[])
 }

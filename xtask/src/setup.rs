@@ -34,12 +34,12 @@ pub fn nothing_may_skip() -> bool {
 
 /// Installs what is missing, or fails with what to install.
 pub fn run(root: &Path) -> Result<()> {
-    let components = missing(COMPONENTS, |name| sh::succeeds(root, &["cargo", name, "--version"]));
+    let components =
+        missing(COMPONENTS, |name| sh::succeeds(root, &format!("cargo {name} --version")));
     if !components.is_empty() {
         let has_rustup = sh::which("rustup").is_some();
         ensure!(has_rustup, "install {} for this Rust toolchain", components.join(" and "));
-        let add = [&["rustup", "component", "add"], components.as_slice()].concat();
-        sh::run(root, &add, &[])?;
+        sh::run(root, &format!("rustup component add {}", components.join(" ")), &[])?;
     }
     install(root, NEEDED)?;
     if let Err(error) = install(root, OPTIONAL) {
@@ -61,9 +61,9 @@ fn install(root: &Path, table: &[(&'static str, &'static str)]) -> Result<()> {
     let is_root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
     ensure!(is_root && sh::which("apt-get").is_some(), advice(&packages));
     let env = [("DEBIAN_FRONTEND", "noninteractive")];
-    sh::run(root, &["apt-get", "update", "-q"], &env)?;
-    let apt = ["apt-get", "install", "-y", "-q", "--no-install-recommends"];
-    sh::run(root, &[apt.as_slice(), packages.as_slice()].concat(), &env)?;
+    sh::run(root, "apt-get update -q", &env)?;
+    let apt = "apt-get install -y -q --no-install-recommends";
+    sh::run(root, &format!("{apt} {}", packages.join(" ")), &env)?;
     let packages = missing(table, is_installed);
     ensure!(packages.is_empty(), "still missing after the installation: {}", packages.join(" "));
     Ok(())

@@ -29,22 +29,21 @@ pub fn run(root: &Path) -> Result<()> {
     std::fs::write(&skipped, "").with_context(|| skipped.display().to_string())?;
     let log = skipped.display().to_string();
     let (skips, strict) = ([(SKIPPED, log.as_str())], [("RUSTDOCFLAGS", "-D warnings")]);
-    let cargo = |line: &str, env: &[_]| sh::run(root, &line.split(' ').collect::<Vec<_>>(), env);
     // Many tests wait for other processes and use no processor meanwhile.
     let threads = 2 * std::thread::available_parallelism().map_or(1, usize::from);
-    let tests = match sh::succeeds(root, &["cargo", "nextest", "--version"]) {
+    let tests = match sh::succeeds(root, "cargo nextest --version") {
         true => format!("{NEXTEST} --test-threads {threads}"),
         false => TESTS.to_owned(),
     };
     let result = run_all(&[
         ("setup", &|| setup::run(root)),
-        ("fmt", &|| cargo("cargo fmt --all --check", &[])),
+        ("fmt", &|| sh::run(root, "cargo fmt --all --check", &[])),
         ("tidy", &|| tidy::run(root)),
-        ("clippy", &|| cargo(CLIPPY, &[])),
-        ("tests", &|| cargo(&tests, &skips)),
+        ("clippy", &|| sh::run(root, CLIPPY, &[])),
+        ("tests", &|| sh::run(root, &tests, &skips)),
         // A link to an item that was renamed is a warning of rustdoc alone.
-        ("documentation", &|| cargo(DOCUMENTATION, &strict)),
-        ("doc tests", &|| cargo(DOC_TESTS, &skips)),
+        ("documentation", &|| sh::run(root, DOCUMENTATION, &strict)),
+        ("doc tests", &|| sh::run(root, DOC_TESTS, &skips)),
     ]);
     print!("{}", summary(&std::fs::read_to_string(&skipped)?));
     result

@@ -62,7 +62,7 @@ fn each_line<'a>(
 }
 
 /// Returns the texts between backticks.
-fn code_spans(line: &str) -> impl Iterator<Item = &str> {
+pub fn code_spans(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
 
@@ -107,30 +107,27 @@ pub fn orphans(tree: &Tree) -> Findings {
     let root = Regex::new(
         r"^(crates/)?[^/]+/(build|src/(lib|main|bin/.+)|(tests|benches|examples)/[^/]+(/main)?)\.rs$",
     )?;
-    let mut found = Vec::new();
-    for File { path, .. } in tree.rust().filter(|file| !root.is_match(&file.path)) {
-        let module = path.trim_end_matches(".rs").trim_end_matches("/mod");
-        let (folder, name) = module.rsplit_once('/').unwrap_or_default();
-        let (private, public) = (format!("mod {name};"), format!(" mod {name};"));
-        let declares = |line: &str| {
-            line == private || line.starts_with("pub") && line.ends_with(public.as_str())
-        };
+    let declaration = Regex::new(r"^\s*(?:pub(?:\(\w+\))? )?mod (\w+);")?;
+    let attribute = Regex::new(r#"^\s*#\[path = "(?:\.\./)*([^"]+/[^"]+)"\]$"#)?;
+    let (mut compiled, mut named) = (BTreeSet::new(), Vec::new());
+    for file in tree.rust() {
+        let (folder, name) = file.path.rsplit_once('/').unwrap_or_default();
         // The children of a root or a `mod.rs` are in its own folder, those of `a.rs` in `a/`.
-        let is_parent = |other: &&File| {
-            let (beside, file) = other.path.rsplit_once('/').unwrap_or_default();
-            let of_folder = file == "mod.rs" || root.is_match(&other.path);
-            beside == folder && of_folder || other.path == format!("{folder}.rs")
-        };
-        let end = path.rsplitn(3, '/').take(2).collect::<Vec<_>>();
-        let attribute = format!("{}/{}\"]\n", end[1], end[0]);
-        let mut parents = tree.rust().filter(is_parent);
-        if !parents.any(|parent| parent.text.lines().any(|line| declares(line.trim_start())))
-            && !tree.rust().any(|other| other.text.contains(&attribute))
-        {
-            found.push(format!("{path}: no `mod` line and no target compiles it"));
+        let in_folder = name == "mod.rs" || root.is_match(&file.path);
+        let below = if in_folder { folder } else { file.path.trim_end_matches(".rs") };
+        for line in file.text.lines() {
+            for module in groups(&declaration, line) {
+                compiled.extend([".rs", "/mod.rs"].map(|end| format!("{below}/{module}{end}")));
+            }
+            named.extend(groups(&attribute, line).map(|path| format!("/{path}")));
         }
     }
-    Ok(found)
+    let is_compiled = |path: &str| {
+        root.is_match(path) || compiled.contains(path) || named.iter().any(|it| path.ends_with(it))
+    };
+    let orphans = tree.rust().filter(|file| !is_compiled(&file.path));
+    let found = orphans.map(|it| format!("{}: no `mod` line and no target compiles it", it.path));
+    Ok(found.collect())
 }
 
 /// Finds absolute paths of one machine; `a/work/b` is relative. The pattern is written so that this

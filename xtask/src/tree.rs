@@ -39,6 +39,15 @@ impl Tree {
         Self { files: files.iter().map(file).collect() }
     }
 
+    /// Makes a tree of a text in which a line `-- PATH` comes before the text of each file, for tests.
+    #[cfg(test)]
+    pub(crate) fn parse(text: &str) -> Self {
+        let text = format!("\n{text}\n");
+        let files = text.split("\n-- ").skip(1);
+        let files = files.map(|file| file.split_once('\n').unwrap_or((file, "")));
+        Self::of(&files.collect::<Vec<_>>())
+    }
+
     /// Reads the files at `root`, without the folders that git ignores.
     pub fn load(root: &Path) -> Result<Self> {
         let mut files = Vec::new();

@@ -57,20 +57,14 @@ impl Sources {
             if let Some(name) = inner.and_then(|inner| inner.strip_suffix("/src/lib.rs")) {
                 let folder = file.path.trim_end_matches("/lib.rs");
                 let items = parse(tree, &file.path)?;
-                sources.add(tree, items, folder, vec![name.replace('-', "_")])?;
+                sources.add(tree, items, folder, &[name.replace('-', "_")])?;
             }
         }
         Ok(sources)
     }
 
     /// Adds the items of a module, and the modules that it declares: inline, or in files of `folder`.
-    fn add(
-        &mut self,
-        tree: &Tree,
-        items: Vec<Item>,
-        folder: &str,
-        path: Vec<String>,
-    ) -> Result<()> {
+    fn add(&mut self, tree: &Tree, items: Vec<Item>, folder: &str, path: &Path) -> Result<()> {
         for item in &items {
             match item {
                 Item::Macro(ItemMacro { ident: Some(name), mac, .. }) => {
@@ -78,19 +72,16 @@ impl Sources {
                 }
                 Item::Mod(inner) if !is_hidden(&inner.attrs) => {
                     let below = format!("{folder}/{}", inner.ident);
-                    let file = [".rs", "/mod.rs"].map(|end| format!("{below}{end}"));
-                    let file = file.iter().find(|file| tree.text(file).is_some());
-                    let items = match (&inner.content, file) {
-                        (Some((_, items)), _) => items.clone(),
-                        (None, file) => parse(tree, file.with_context(|| below.clone())?)?,
+                    let items = match &inner.content {
+                        Some((_, items)) => items.clone(),
+                        None => parse(tree, &format!("{below}.rs"))?,
                     };
-                    let inner = [path.as_slice(), &[inner.ident.to_string()]].concat();
-                    self.add(tree, items, &below, inner)?;
+                    self.add(tree, items, &below, &[path, &[inner.ident.to_string()]].concat())?;
                 }
                 _ => {}
             }
         }
-        self.modules.insert(path, items);
+        self.modules.insert(path.to_vec(), items);
         Ok(())
     }
 
@@ -180,33 +171,36 @@ impl Listing<'_> {
 /// Returns the paths that a public item adds to its module, each with the name it gets there.
 fn exports(item: &Item) -> Vec<(Vec<String>, String)> {
     match item {
-        item if !is_public(item) => Vec::new(),
-        Item::Use(_) => uses(item),
-        Item::Mod(_) => Vec::new(),
-        item => vec![(vec!["self".to_owned(), name(item)], name(item))],
+        Item::Use(_) if is_public(item) => uses(item),
+        item if is_public(item) && !matches!(item, Item::Mod(_)) => {
+            vec![(vec!["self".to_owned(), name(item)], name(item))]
+        }
+        _ => Vec::new(),
     }
 }
 
 /// Returns the paths that a `use` names, each with the name it gets here.
 fn uses(item: &Item) -> Vec<(Vec<String>, String)> {
-    fn walk(tree: &UseTree, before: &[String], out: &mut Vec<(Vec<String>, String)>) {
-        let with = |name: &str| [before, &[name.to_owned()]].concat();
-        match tree {
-            UseTree::Path(path) => walk(&path.tree, &with(&path.ident.to_string()), out),
-            UseTree::Name(name) if name.ident == "self" => {
-                out.push((before.to_vec(), before.last().cloned().unwrap_or_default()));
-            }
-            UseTree::Name(it) => out.push((with(&it.ident.to_string()), it.ident.to_string())),
-            UseTree::Rename(it) => out.push((with(&it.ident.to_string()), it.rename.to_string())),
-            UseTree::Glob(_) => out.push((with("*"), "*".to_owned())),
-            UseTree::Group(group) => group.items.iter().for_each(|tree| walk(tree, before, out)),
+    match item {
+        Item::Use(item) => uses_below(&item.tree, &[]),
+        _ => Vec::new(),
+    }
+}
+
+fn uses_below(tree: &UseTree, before: &Path) -> Vec<(Vec<String>, String)> {
+    let with = |name: &dyn ToString| [before, &[name.to_string()]].concat();
+    match tree {
+        UseTree::Path(it) => uses_below(&it.tree, &with(&it.ident)),
+        UseTree::Name(it) if it.ident == "self" => {
+            vec![(before.to_vec(), before.last().cloned().unwrap_or_default())]
+        }
+        UseTree::Name(it) => vec![(with(&it.ident), it.ident.to_string())],
+        UseTree::Rename(it) => vec![(with(&it.ident), it.rename.to_string())],
+        UseTree::Glob(_) => vec![(with(&"*"), "*".to_owned())],
+        UseTree::Group(group) => {
+            group.items.iter().flat_map(|tree| uses_below(tree, before)).collect()
         }
     }
-    let mut out = Vec::new();
-    if let Item::Use(item) = item {
-        walk(&item.tree, &[], &mut out);
-    }
-    out
 }
 
 #[cfg(test)]

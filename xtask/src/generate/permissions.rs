@@ -53,14 +53,12 @@ fn row(case: &Value) -> Result<Vec<String>> {
 
 /// Formats code on one line: control characters are escaped.
 fn code(text: &str) -> String {
-    let mut plain = String::new();
-    for c in text.chars() {
-        match c {
-            '\n' => plain.push_str("\\n"),
-            c if c.is_control() => plain.extend(c.escape_unicode()),
-            c => plain.push(c),
-        }
-    }
+    let shown = |c: char| match c {
+        '\n' => "\\n".to_owned(),
+        c if c.is_control() => c.escape_unicode().to_string(),
+        c => c.to_string(),
+    };
+    let plain: String = text.chars().map(shown).collect();
     if plain.contains('`') { format!("`` {plain} ``") } else { format!("`{plain}`") }
 }
 

@@ -163,15 +163,10 @@ fn text(tokens: &impl ToTokens) -> String {
     for mark in [">", ",", ";", ":", ")", "]", "."] {
         text = text.replace(&format!(" {mark}"), mark);
     }
-    for (from, to) in [
-        ("& ", "&"),
-        ("' ", "'"),
-        (",)", ")"),
-        ("->(", "-> ("),
-        ("- >", "->"),
-        ("-> impl(", "-> impl ("),
-        ("for<'a>", "for<'a> "),
-    ] {
+    const JOINED: [(&str, &str); 4] = [("& ", "&"), ("' ", "'"), (",)", ")"), ("- >", "->")];
+    const SPLIT: [(&str, &str); 3] =
+        [("->(", "-> ("), ("-> impl(", "-> impl ("), ("for<'a>", "for<'a> ")];
+    for (from, to) in JOINED.into_iter().chain(SPLIT) {
         text = text.replace(from, to);
     }
     text.replace("->", " -> ").replace("  ", " ").replace("  ", " ").replace("= >", "=>")

@@ -45,8 +45,8 @@ fn a_list_that_says_too_little_is_an_error() {
         ("CORE-01 A\nnot yet: x\n  by t\n", "names tests"),
         ("CORE-01 A\nCORE-01 B\n", "twice"),
         ("CORE-01 A\n", "no clause"),
-        ("core 1 A\n", "no id"),
-        ("CORE-01 A\nshown: x\n  because\n", "neither `by NAME`"),
+        ("core 1 A\n", "no line of one"),
+        ("CORE-01 A\nshown: x\n  because\n", "no line of one"),
     ] {
         let error = format!("{:#}", parse(list).unwrap_err());
         assert!(error.contains(what), "{list}: {error}");
