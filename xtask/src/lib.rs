@@ -8,15 +8,11 @@
 //! ```
 //! use xtask::{tidy, tree::Tree};
 //!
-//! let tree = Tree::of(&[("docs/guide.md", "see [this](missing.md)")]);
+//! let tree = Tree::parse("-- docs/guide.md\nsee [this](missing.md)");
 //! assert_eq!(tidy::links(&tree)?.len(), 1);
 //! # Ok::<_, anyhow::Error>(())
 //! ```
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "the build steps print to the terminal"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "they print to the terminal")]
 
 pub mod bench;
 pub mod fuzz;

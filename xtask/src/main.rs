@@ -3,11 +3,7 @@
 //! The steps are the modules of the library in this folder; its first page explains them.
 //!
 //! Exit codes: 0 when the step passed, 1 when it failed, 2 for a usage error.
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "the build steps print to the terminal"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "they print to the terminal")]
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -29,23 +29,15 @@ pub fn root() -> PathBuf {
 }
 
 impl Tree {
-    /// Makes a tree of the given paths and texts, for tests.
-    #[must_use]
-    pub fn of(files: &[(&str, &str)]) -> Self {
-        let file = |(path, text): &(&str, &str)| File {
-            path: (*path).to_owned(),
-            text: (*text).to_owned(),
-        };
-        Self { files: files.iter().map(file).collect() }
-    }
-
     /// Makes a tree of a text in which a line `-- PATH` comes before the text of each file, for tests.
-    #[cfg(test)]
-    pub(crate) fn parse(text: &str) -> Self {
-        let text = format!("\n{text}\n");
-        let files = text.split("\n-- ").skip(1);
-        let files = files.map(|file| file.split_once('\n').unwrap_or((file, "")));
-        Self::of(&files.collect::<Vec<_>>())
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        let files = text.strip_prefix("-- ").into_iter().flat_map(|text| text.split("\n-- "));
+        let file = |file: &str| {
+            let (path, text) = file.split_once('\n').unwrap_or((file, ""));
+            File { path: path.to_owned(), text: format!("{}\n", text.trim_end_matches('\n')) }
+        };
+        Self { files: files.map(file).collect() }
     }
 
     /// Reads the files at `root`, without the folders that git ignores.

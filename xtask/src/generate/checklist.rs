@@ -89,13 +89,13 @@ fn parse(text: &str) -> Result<Vec<Promise<'_>>> {
     for Promise { id, clauses, .. } in &promises {
         ensure!(!clauses.is_empty(), "{IDS}: {id} has no clause");
         for Clause { status, text, tests, missing } in clauses {
-            let complete = match *status {
-                "shown" => !tests.is_empty() && missing.is_none(),
-                "partial" => missing.is_some(),
-                _ => tests.is_empty() && missing.is_none(),
+            let by_details = match (missing, tests.is_empty()) {
+                (Some(_), _) => "partial",
+                (None, false) => "shown",
+                (None, true) => "not yet",
             };
             ensure!(
-                complete,
+                *status == by_details,
                 "{IDS}: {id}: `{text}`: a shown clause names tests, a partial one says what is \
                  missing, and one that is not yet shown has neither"
             );

@@ -1,7 +1,7 @@
 use super::*;
 
-fn found(check: fn(&Tree) -> Findings, files: &[(&str, &str)]) -> usize {
-    check(&Tree::of(files)).unwrap().len()
+fn found(check: fn(&Tree) -> Findings, files: &str) -> usize {
+    check(&Tree::parse(files)).unwrap().len()
 }
 
 /// Runs the cases of a check in `cases.txt`.
@@ -45,30 +45,31 @@ fn documentation_that_says_nothing_is_found() {
 #[test]
 fn long_files_are_found() {
     for (lines, count) in [(800, 0), (801, 1)] {
-        assert_eq!(found(length, &[("crates/a/src/lib.rs", &"//\n".repeat(lines))]), count);
+        let file = format!("-- crates/a/src/lib.rs\n{}", "//\n".repeat(lines));
+        assert_eq!(found(length, &file), count);
     }
 }
 
 #[test]
 fn public_methods_are_counted_over_the_files_of_a_crate() {
-    let block = |name: &str, methods: usize, visibility: &str| {
-        let body: String =
-            (0..methods).map(|n| format!("    {visibility}fn f{n}() {{}}\n")).collect();
-        format!("impl{name} {{\n{body}}}\n")
+    let file = |path: &str, name: &str, methods: usize, visibility: &str| {
+        let body = format!("    {visibility}fn f() {{}}\n").repeat(methods);
+        format!("-- {path}\nimpl{name} {{\n{body}}}\n")
     };
-    let (many, one) = (block(" Session", 30, "pub async "), block("<'a> Session<'a>", 1, "pub "));
-    assert_eq!(found(methods, &[("crates/a/src/lib.rs", &many)]), 0);
-    let both = [("crates/a/src/lib.rs", &*many), ("crates/a/src/b.rs", &*one)];
-    assert_eq!(found(methods, &both), 1);
-    assert_eq!(found(methods, &[both[0], ("crates/b/src/b.rs", &one)]), 0);
+    let many = file("crates/a/src/lib.rs", " Session", 30, "pub async ");
+    assert_eq!(found(methods, &many), 0);
+    for (path, count) in [("crates/a/src/b.rs", 1), ("crates/b/src/b.rs", 0)] {
+        let one = file(path, "<'a> Session<'a>", 1, "pub ");
+        assert_eq!(found(methods, &format!("{many}{one}")), count);
+    }
     for (name, visibility) in [(" A", "pub(crate) "), (" Port for A", "")] {
-        assert_eq!(found(methods, &[("crates/a/src/lib.rs", &block(name, 31, visibility))]), 0);
+        assert_eq!(found(methods, &file("crates/a/src/lib.rs", name, 31, visibility)), 0);
     }
 }
 
 #[test]
 fn absolute_paths_of_a_machine_are_found() {
-    let count = |line: &str| found(machine_paths, &[("docs/guide.md", line)]);
+    let count = |line: &str| found(machine_paths, &format!("-- docs/guide.md\n{line}"));
     for prefix in [concat!("/wo", "rk/"), concat!("/ro", "ot/")] {
         assert_eq!(count(&format!("cd {prefix}main")) + count(&format!("\"{prefix}x\"")), 2);
         assert_eq!(count(&format!("src{prefix}x ~{prefix}x ..{prefix}x ${{HOME}}{prefix}x")), 0);

@@ -1,11 +1,11 @@
 use super::page;
 use crate::tree::Tree;
 
-const RULES: &str = r#"{"tool": "Read", "input": {"file_path": ".env"}, "deny": ["Read(.env)"], "verdict": "deny", "why": "denied", "doc": true}"#;
+const RULES: &str = r#"-- fixtures/policy/rules.jsonl
+{"tool": "Read", "input": {"file_path": ".env"}, "deny": ["Read(.env)"], "verdict": "deny", "why": "denied", "doc": true}"#;
 
 fn made(shell: &str) -> anyhow::Result<String> {
-    let rules = ("fixtures/policy/rules.jsonl", RULES);
-    page(&Tree::of(&[("fixtures/policy/shell.jsonl", shell), rules]))
+    page(&Tree::parse(&format!("{RULES}\n-- fixtures/policy/shell.jsonl\n{shell}")))
 }
 
 #[test]
