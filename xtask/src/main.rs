@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use xtask::{bench, fuzz, setup, single_tests, suite, tidy};
+use xtask::{programs, setup, suite, tidy};
 
 const USAGE: &str = include_str!("usage.txt");
 
@@ -25,16 +25,16 @@ fn main() -> ExitCode {
         ["fuzz", "--secs", secs, target @ ..]
             if target.len() < 2 && secs.parse().is_ok_and(|secs: u32| secs > 0) =>
         {
-            fuzz::run(&root, secs, target.first().copied())
+            programs::fuzz(&root, secs, target.first().copied())
         }
-        ["oracle", args @ ..] => single_tests::oracle(&root, args),
-        ["bench"] => bench::run(&root, None),
+        ["oracle", args @ ..] => programs::oracle(&root, args),
+        ["bench"] => programs::bench(&root, None),
         ["bench", group @ ("program" | "terminal" | "allocations"), args @ ..] => {
-            bench::measure(&root, group, args)
+            programs::measure(&root, group, args)
         }
-        ["bench", filter] => bench::run(&root, Some(filter)),
-        ["screens"] => single_tests::pictures(&root, ""),
-        ["screens", name] => single_tests::pictures(&root, name),
+        ["bench", filter] => programs::bench(&root, Some(filter)),
+        ["screens"] => programs::pictures(&root, ""),
+        ["screens", name] => programs::pictures(&root, name),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             return ExitCode::SUCCESS;

@@ -27,7 +27,6 @@ const COMPONENTS: &[(&str, &str)] = &[("fmt", "rustfmt"), ("clippy", "clippy")];
 
 /// Returns whether a missing part of the system is a failure: in CI, or when the user asks for all
 /// tests. `robota_testkit::requires` follows the same rule.
-#[must_use]
 pub fn nothing_may_skip() -> bool {
     sh::var("CI").as_deref() == Some("true") || sh::var("ROBOTA_TEST_ALL").as_deref() == Some("1")
 }

@@ -33,7 +33,6 @@ pub fn run(dir: &Path, line: &str, env: &[(&str, &str)]) -> Result<()> {
 }
 
 /// Returns whether a command succeeds; its output is not shown. A command that does not exist does not.
-#[must_use]
 pub fn succeeds(dir: &Path, line: &str) -> bool {
     let mut command = command(dir, line, &[]);
     let silent = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -41,14 +40,12 @@ pub fn succeeds(dir: &Path, line: &str) -> bool {
 }
 
 /// Finds a program on the `PATH`.
-#[must_use]
 pub fn which(program: &str) -> Option<PathBuf> {
     let path = var("PATH")?;
     std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file())
 }
 
 /// Reads an environment variable.
-#[must_use]
 pub fn var(name: &str) -> Option<String> {
     #[expect(clippy::disallowed_methods, reason = "the only place that reads the environment")]
     std::env::var(name).ok()

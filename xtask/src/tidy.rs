@@ -15,11 +15,8 @@ use crate::tree::{File, Tree, is_test_code, package};
 /// The findings of a check, as `path:line: message`.
 pub type Findings = Result<Vec<String>>;
 
-/// A check and its name.
-pub type Check = (&'static str, fn(&Tree) -> Findings);
-
-/// Every check.
-pub const CHECKS: &[Check] = &[
+/// Every check, with its name.
+pub const CHECKS: &[(&str, fn(&Tree) -> Findings)] = &[
     ("file length", length),
     ("public methods per type", methods),
     ("forgotten files", orphans),

@@ -22,7 +22,6 @@ pub struct Tree {
 }
 
 /// Returns the root of the repository.
-#[must_use]
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here).to_owned()
@@ -30,7 +29,6 @@ pub fn root() -> PathBuf {
 
 impl Tree {
     /// Makes a tree of a text in which a line `-- PATH` comes before the text of each file, for tests.
-    #[must_use]
     pub fn parse(text: &str) -> Self {
         let files = text.strip_prefix("-- ").into_iter().flat_map(|text| text.split("\n-- "));
         let file = |file: &str| {
@@ -49,13 +47,11 @@ impl Tree {
     }
 
     /// Returns the text of one file.
-    #[must_use]
     pub fn text(&self, path: &str) -> Option<&str> {
         self.files.iter().find(|file| file.path == path).map(|file| file.text.as_str())
     }
 
     /// Returns whether this path is a file, or a folder with files.
-    #[must_use]
     pub fn has(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
         let below = |rest: &str| rest.is_empty() || rest.starts_with('/');
@@ -63,7 +59,6 @@ impl Tree {
     }
 
     /// Returns the names of all functions of the sources.
-    #[must_use]
     pub fn functions(&self) -> BTreeSet<&str> {
         self.rust().flat_map(|file| file.text.lines()).filter_map(function).collect()
     }
@@ -78,7 +73,6 @@ impl Tree {
 }
 
 /// Returns the folder of the package a file belongs to: `crates/NAME` or `xtask`.
-#[must_use]
 pub fn package(path: &str) -> Option<&str> {
     if path.starts_with("xtask/") {
         return Some("xtask");
@@ -88,13 +82,11 @@ pub fn package(path: &str) -> Option<&str> {
 }
 
 /// Returns whether a file contains only tests or benches.
-#[must_use]
 pub fn is_test_code(path: &str) -> bool {
     path.ends_with("/tests.rs") || path.contains("/tests/") || path.contains("/benches/")
 }
 
 /// Returns the name of the function that a line begins; none for one that a macro names.
-#[must_use]
 pub fn function(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let line = line.strip_prefix("pub ").unwrap_or(line);
