@@ -22,9 +22,6 @@ const OPTIONAL: &[(&str, &str)] = &[
     ("tmux", "tmux"),
 ];
 
-/// The parts of the toolchain that the checks use; the smallest rustup profile has neither.
-const COMPONENTS: &[(&str, &str)] = &[("fmt", "rustfmt"), ("clippy", "clippy")];
-
 /// Returns whether a missing part of the system is a failure: in CI, or when the user asks for all
 /// tests. `robota_testkit::requires` follows the same rule.
 pub fn nothing_may_skip() -> bool {
@@ -33,12 +30,16 @@ pub fn nothing_may_skip() -> bool {
 
 /// Installs what is missing, or fails with what to install.
 pub fn run(root: &Path) -> Result<()> {
-    let components =
-        missing(COMPONENTS, |name| sh::succeeds(root, &format!("cargo {name} --version")));
-    if !components.is_empty() {
-        let has_rustup = sh::which("rustup").is_some();
-        ensure!(has_rustup, "install {} for this Rust toolchain", components.join(" and "));
-        sh::run(root, &format!("rustup component add {}", components.join(" ")), &[])?;
+    // The smallest rustup profile has neither.
+    if ["cargo fmt", "cargo clippy"]
+        .iter()
+        .any(|it| !sh::succeeds(root, &format!("{it} --version")))
+    {
+        ensure!(
+            sh::which("rustup").is_some(),
+            "install rustfmt and clippy for this Rust toolchain"
+        );
+        sh::run(root, "rustup component add rustfmt clippy", &[])?;
     }
     install(root, NEEDED)?;
     if let Err(error) = install(root, OPTIONAL) {

@@ -1,8 +1,7 @@
 //! `cargo xtask test`: every check and every test, the cheapest first. It stops at the first step
 //! that fails. At the end it reports the tests that were skipped and how to run them.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -67,21 +66,18 @@ fn run_all(steps: &[Step<'_>]) -> Result<()> {
 /// Returns what was skipped: one line per part of the system that was missing. Each line of `log`
 /// has the part, the test, and how to get the part, separated by tabs.
 fn summary(log: &str) -> String {
-    let mut parts: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    let mut parts: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     for line in log.lines() {
-        let mut fields = line.split('\t');
-        if let (Some(part), Some(test), Some(how)) = (fields.next(), fields.next(), fields.next()) {
-            parts.entry((part, how)).or_default().push(test);
+        if let [part, test, how] = line.split('\t').collect::<Vec<_>>()[..] {
+            parts.entry((part, how)).or_default().insert(test);
         }
     }
-    let mut text = String::new();
-    for ((part, how), mut tests) in parts {
-        tests.sort_unstable();
-        tests.dedup();
-        let (count, names) = (tests.len(), tests.join(", "));
-        let _ = writeln!(text, "SKIPPED without {part}: {count} tests ({names}). {how}");
-    }
-    text
+    let line = |((part, how), tests): (_, BTreeSet<&str>)| {
+        let names: Vec<_> = tests.into_iter().collect();
+        let (count, names) = (names.len(), names.join(", "));
+        format!("SKIPPED without {part}: {count} tests ({names}). {how}\n")
+    };
+    parts.into_iter().map(line).collect()
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@ use anyhow::{Context as _, Result};
 use syn::{Item, ItemMacro, UseTree};
 
 use self::item::{
-    has_example, is_hidden, is_public, is_public_type, macro_methods, members, name, signature,
+    Macros, has_example, is_hidden, is_public, is_public_type, macro_methods, members, name,
+    signature,
 };
 use crate::tree::Tree;
 
@@ -45,8 +46,7 @@ pub fn without_example(tree: &Tree) -> Result<Vec<String>> {
 /// The items of every module of our crates.
 struct Sources {
     modules: BTreeMap<Vec<String>, Vec<Item>>,
-    /// The public methods that each macro defines where it is used.
-    macros: BTreeMap<String, Vec<String>>,
+    macros: Macros,
 }
 
 impl Sources {

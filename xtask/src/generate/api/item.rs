@@ -7,13 +7,12 @@ use syn::{
     Attribute, Fields, Ident, ImplItem, Item, Macro, Meta, Signature, TraitItem, Visibility,
 };
 
+/// The public methods that each macro defines where it is used.
+pub(super) type Macros = BTreeMap<String, Vec<String>>;
+
 /// Returns what an item adds to the type of this name, if it is an `impl` of it: the trait, or the
 /// public functions and constants.
-pub(super) fn members(
-    item: &Item,
-    of: &str,
-    macros: &BTreeMap<String, Vec<String>>,
-) -> Vec<String> {
+pub(super) fn members(item: &Item, of: &str, macros: &Macros) -> Vec<String> {
     let Item::Impl(block) = item else { return Vec::new() };
     let is_of = |path: &syn::TypePath| path.path.segments.last().is_some_and(|it| it.ident == of);
     if !matches!(&*block.self_ty, syn::Type::Path(path) if is_of(path)) || is_hidden(&block.attrs) {
@@ -101,16 +100,12 @@ pub(super) fn name(item: &Item) -> String {
 pub(super) fn signature(item: &Item, shown_as: &str) -> String {
     match item {
         Item::Struct(it) => {
-            let generics = text(&it.generics);
-            format!("struct {shown_as}{generics}{}", fields(&it.fields, true))
+            format!("struct {shown_as}{}{}", text(&it.generics), fields(&it.fields, true))
         }
         Item::Enum(it) => {
-            let variants = it
-                .variants
-                .iter()
-                .map(|variant| format!("{}{}", variant.ident, fields(&variant.fields, false)));
-            let variants = variants.collect::<Vec<_>>().join(", ");
-            format!("enum {shown_as}{} {{ {variants} }}", text(&it.generics))
+            let variant = |it: &syn::Variant| format!("{}{}", it.ident, fields(&it.fields, false));
+            let variants: Vec<_> = it.variants.iter().map(variant).collect();
+            format!("enum {shown_as}{} {{ {} }}", text(&it.generics), variants.join(", "))
         }
         Item::Trait(it) => {
             let members = it.items.iter().filter_map(|member| match member {
