@@ -31,14 +31,9 @@ pub fn nothing_may_skip() -> bool {
 /// Installs what is missing, or fails with what to install.
 pub fn run(root: &Path) -> Result<()> {
     // The smallest rustup profile has neither.
-    if ["cargo fmt", "cargo clippy"]
-        .iter()
-        .any(|it| !sh::succeeds(root, &format!("{it} --version")))
-    {
-        ensure!(
-            sh::which("rustup").is_some(),
-            "install rustfmt and clippy for this Rust toolchain"
-        );
+    let tools = ["cargo fmt --version", "cargo clippy --version"];
+    if !tools.iter().all(|tool| sh::succeeds(root, tool)) {
+        ensure!(sh::which("rustup").is_some(), "install rustfmt and clippy for this toolchain");
         sh::run(root, "rustup component add rustfmt clippy", &[])?;
     }
     install(root, NEEDED)?;

@@ -11,8 +11,7 @@ use anyhow::{Context as _, Result};
 use syn::{Item, ItemMacro, UseTree};
 
 use self::item::{
-    Macros, has_example, is_hidden, is_public, is_public_type, macro_methods, members, name,
-    signature,
+    Macros, is_hidden, is_public, lacks_example, macro_methods, members, name, signature,
 };
 use crate::tree::Tree;
 
@@ -30,17 +29,15 @@ pub fn page(tree: &Tree, name: &str) -> Result<String> {
 
 /// Returns the public types whose documentation has no example: all of `robota-sdk`, and those at the
 /// root of `robota`.
-pub fn without_example(tree: &Tree) -> Result<Vec<String>> {
+pub fn without_example(tree: &Tree) -> Result<BTreeSet<String>> {
     let sources = Sources::load(tree)?;
     let sdk = sources.modules.iter().filter(|(path, _)| path[0] == "robota_sdk");
     let sdk = sdk.flat_map(|(path, items)| items.iter().map(|item| (path.as_slice(), item)));
     let root = ["robota".to_owned()];
     let exports = sources.modules.get(root.as_slice()).into_iter().flatten().flat_map(exports);
     let exports = exports.filter_map(|(target, _)| sources.find(&root, &target, 0));
-    let bare = sdk.chain(exports).filter(|(_, item)| is_public_type(item) && !has_example(item));
-    let bare: BTreeSet<_> =
-        bare.map(|(path, item)| format!("{}::{}", path.join("::"), name(item))).collect();
-    Ok(bare.into_iter().collect())
+    let bare = sdk.chain(exports).filter(|(_, item)| lacks_example(item));
+    Ok(bare.map(|(path, item)| format!("{}::{}", path.join("::"), name(item))).collect())
 }
 
 /// The items of every module of our crates.
@@ -52,11 +49,11 @@ struct Sources {
 impl Sources {
     fn load(tree: &Tree) -> Result<Self> {
         let mut sources = Self { modules: BTreeMap::new(), macros: BTreeMap::new() };
-        for file in &tree.files {
-            let inner = file.path.strip_prefix("crates/");
-            if let Some(name) = inner.and_then(|inner| inner.strip_suffix("/src/lib.rs")) {
-                let folder = file.path.trim_end_matches("/lib.rs");
-                let items = parse(tree, &file.path)?;
+        for (path, _) in tree.files() {
+            let folder = path.strip_suffix("/lib.rs").unwrap_or_default();
+            let inner = folder.strip_prefix("crates/");
+            if let Some(name) = inner.and_then(|inner| inner.strip_suffix("/src")) {
+                let items = parse(tree, path)?;
                 sources.add(tree, items, folder, &[name.replace('-', "_")])?;
             }
         }

@@ -141,14 +141,14 @@ fn check(promises: &[Promise<'_>], tests: &[String]) -> Result<()> {
             }
         }
     }
+    let ids: Vec<&str> = promises.iter().map(|promise| promise.id).collect();
     // A test that begins with the id of a promise: `core_01_round_trip`.
     let named = Regex::new("^([a-z]+)_([0-9]{2})_")?;
     for (name, found) in names.iter().filter_map(|name| Some((name, named.captures(name)?))) {
-        let area = found[1].to_uppercase();
-        let (id, in_area) = (format!("{area}-{}", &found[2]), format!("{area}-"));
-        let mut of_area =
-            promises.iter().filter(|promise| promise.id.starts_with(&in_area)).peekable();
-        if of_area.peek().is_some() && !of_area.any(|promise| promise.id == id) {
+        let area = found[1].to_uppercase() + "-";
+        let id = format!("{area}{}", &found[2]);
+        let mut of_area = ids.iter().filter(|it| it.starts_with(&area)).peekable();
+        if of_area.peek().is_some() && !of_area.any(|it| *it == id) {
             wrong.push(format!("the test `{name}` names {id}, which is not in the list"));
         }
     }
@@ -160,11 +160,11 @@ fn check(promises: &[Promise<'_>], tests: &[String]) -> Result<()> {
 /// out. Cases of the conformance suites count as tests: the adapters run each of them.
 fn tests(tree: &Tree) -> Vec<String> {
     let mut found = Vec::new();
-    for file in tree.rust() {
-        let path = file.path.trim_end_matches(".rs").replace('/', "::");
-        let suite = file.path.contains("_suite/");
+    for (path, text) in tree.rust() {
+        let suite = path.contains("_suite/");
+        let path = path.trim_end_matches(".rs").replace('/', "::");
         let (mut test, mut ignored) = (false, false);
-        for line in file.text.lines().map(str::trim_start) {
+        for line in text.lines().map(str::trim_start) {
             if line.starts_with("#[") {
                 test |= line.starts_with("#[test]") || line.contains("::test");
                 ignored |= line.starts_with("#[ignore");

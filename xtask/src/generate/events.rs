@@ -4,6 +4,8 @@
 mod fields;
 mod vocabulary;
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result};
 use robota_core::event::{Barrier, Event, Nature, TABLE};
 use schemars::generate::SchemaSettings;
@@ -32,13 +34,10 @@ impl Shapes {
         schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")
     }
 
-    /// Returns the named schemas that are not the data of an event, by name.
-    fn shared(&self) -> Vec<(&String, &Value)> {
+    /// Returns the named schemas that are not the data of an event.
+    fn shared(&self) -> BTreeMap<&String, &Value> {
         let data: Vec<_> = self.events.iter().filter_map(|(_, it)| Self::target(it)).collect();
-        let other = self.named.iter().filter(|(name, _)| !data.contains(&name.as_str()));
-        let mut shared: Vec<_> = other.collect();
-        shared.sort_by_key(|(name, _)| *name);
-        shared
+        self.named.iter().filter(|(name, _)| !data.contains(&name.as_str())).collect()
     }
 }
 

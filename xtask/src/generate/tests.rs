@@ -10,7 +10,7 @@ fn a_file_that_is_missing_or_edited_is_out_of_date() {
 
 #[test]
 fn a_maker_that_fails_is_an_error_with_the_path() {
-    let broken: &[Generated] = &[("docs/x.md", |_| bail!("no ids"))];
+    let broken: &[Generated] = &[("docs/x.md", |_| anyhow::bail!("no ids"))];
     let error = stale(&Tree::default(), broken).unwrap_err();
     assert_eq!(format!("{error:#}"), "cannot make docs/x.md: no ids");
 }

@@ -12,34 +12,21 @@ fn cases(check: &str) {
     for case in &cases {
         let (files, findings) = case.split_once("\n=>\n").unwrap();
         let expected = findings.split("\n\n").next().unwrap().trim_end();
-        assert_eq!(run(&Tree::parse(files)).unwrap().join("\n"), expected);
+        assert_eq!(run(&Tree::parse(files)).unwrap().join("\n"), expected, "{check}");
     }
-    assert!(!cases.is_empty());
+    assert!(!cases.is_empty(), "{check}");
 }
 
 #[test]
-fn a_file_that_nothing_compiles_is_found() {
-    cases("forgotten files");
-}
-
-#[test]
-fn sources_tests_and_methods_that_do_not_exist_are_found() {
-    cases("names on pages");
-}
-
-#[test]
-fn links_to_missing_files_are_found() {
-    cases("links");
+fn checks_find_what_their_cases_say() {
+    ["forgotten files", "names on pages", "links", "short documentation"]
+        .into_iter()
+        .for_each(cases);
 }
 
 #[test]
 fn core_07_a_vendor_in_the_core_is_found() {
     cases("vendor names in core");
-}
-
-#[test]
-fn documentation_that_says_nothing_is_found() {
-    cases("short documentation");
 }
 
 #[test]

@@ -80,15 +80,12 @@ pub(super) fn is_public(item: &Item) -> bool {
     parts(item).is_some_and(|(attributes, vis, _)| is_visible(vis) && !is_hidden(attributes))
 }
 
-pub(super) fn is_public_type(item: &Item) -> bool {
-    matches!(item, Item::Struct(_) | Item::Enum(_) | Item::Trait(_)) && is_public(item)
-}
-
-/// Returns whether the documentation of an item has an example.
-pub(super) fn has_example(item: &Item) -> bool {
+/// Returns whether an item is a public type whose documentation has no example.
+pub(super) fn lacks_example(item: &Item) -> bool {
     let attributes = parts(item).map(|(attributes, ..)| attributes).unwrap_or_default();
     let mut docs = attributes.iter().filter(|attribute| attribute.path().is_ident("doc"));
-    docs.any(|doc| text(&doc.meta).contains("```"))
+    let is_type = matches!(item, Item::Struct(_) | Item::Enum(_) | Item::Trait(_));
+    is_type && is_public(item) && !docs.any(|doc| text(&doc.meta).contains("```"))
 }
 
 /// Returns the name of an item; empty for a module and for what has no name.
@@ -158,10 +155,10 @@ fn text(tokens: &impl ToTokens) -> String {
     for mark in [">", ",", ";", ":", ")", "]", "."] {
         text = text.replace(&format!(" {mark}"), mark);
     }
-    const JOINED: [(&str, &str); 4] = [("& ", "&"), ("' ", "'"), (",)", ")"), ("- >", "->")];
-    const SPLIT: [(&str, &str); 3] =
-        [("->(", "-> ("), ("-> impl(", "-> impl ("), ("for<'a>", "for<'a> ")];
-    for (from, to) in JOINED.into_iter().chain(SPLIT) {
+    for (from, to) in [("& ", "&"), ("' ", "'"), (",)", ")"), ("- >", "->")] {
+        text = text.replace(from, to);
+    }
+    for (from, to) in [("->(", "-> ("), ("-> impl(", "-> impl ("), ("for<'a>", "for<'a> ")] {
         text = text.replace(from, to);
     }
     text.replace("->", " -> ").replace("  ", " ").replace("  ", " ").replace("= >", "=>")

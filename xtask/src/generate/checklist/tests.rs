@@ -1,10 +1,7 @@
 use super::*;
 
-const LIST: &str = "# comment\n\nCORE-01 Messages\nshown: A message | has an id.\n  by core_01_id\n\
-    partial: It has usage.\n  by it::core_01_both\n  missing: cost\nKODE-12 Stores\nnot yet: One.\n";
-const TESTS: &str = "-- crates/robota-core/src/message/tests.rs\n#[test]\n/// Why.\n\
-    fn core_01_id() {}\nfn core_99_helper() {}\n#[test]\nfn core_01_both() {}\n\
-    -- crates/robota-core/tests/it.rs\n#[tokio::test(x)]\nasync fn core_01_both() {}\n";
+const LIST: &str = include_str!("tests/list.txt");
+const TESTS: &str = include_str!("tests/sources.txt");
 
 fn made(list: &str, tests: &str) -> Result<String> {
     page(&Tree::parse(&format!("-- {IDS}\n{list}{tests}")))
@@ -35,16 +32,8 @@ fn a_test_that_is_missing_ignored_or_not_unique_is_an_error() {
 
 #[test]
 fn a_list_that_says_too_little_is_an_error() {
-    for (list, what) in [
-        ("shown: x", "before the first id"),
-        ("CORE-01 A\nshown: x\n", "names tests"),
-        ("CORE-01 A\npartial: x\n  by t\n", "names tests"),
-        ("CORE-01 A\nnot yet: x\n  by t\n", "names tests"),
-        ("CORE-01 A\nCORE-01 B\n", "twice"),
-        ("CORE-01 A\n", "no clause"),
-        ("core 1 A\n", "no line of one"),
-        ("CORE-01 A\nshown: x\n  because\n", "no line of one"),
-    ] {
+    for case in include_str!("tests/wrong.txt").split("\n\n") {
+        let (what, list) = case.split_once('\n').unwrap();
         let error = format!("{:#}", parse(list).unwrap_err());
         assert!(error.contains(what), "{list}: {error}");
     }
