@@ -1,5 +1,5 @@
-//! Files that are made from code, so that they cannot differ from it. They are committed, because
-//! readers should need no build; a test and `gen --check` compare.
+//! Files that are made from code. They are committed, because readers should need no build; a test and
+//! `gen --check` compare.
 
 pub mod api;
 pub mod checklist;

@@ -1,5 +1,4 @@
-//! Steps that build a program of the workspace and run it: the benchmarks, the fuzzer, the oracle, and the
-//! test that draws the pictures.
+//! Steps that build a program of the workspace and run it: benchmarks, fuzzer, oracle, pictures.
 
 use std::path::Path;
 
@@ -56,8 +55,7 @@ pub fn fuzz(root: &Path, secs: &str, target: Option<&str>) -> Result<()> {
         sh::run(root, "cargo install cargo-fuzz --locked", &[])?;
     }
     for name in &targets {
-        let (scratch, corpus) =
-            (format!("fuzz/target/corpus/{name}"), format!("fuzz/corpus/{name}"));
+        let [scratch, corpus] = ["fuzz/target", "fuzz"].map(|dir| format!("{dir}/corpus/{name}"));
         std::fs::create_dir_all(root.join(&scratch)).with_context(|| scratch.clone())?;
         // Without a sanitizer no nightly toolchain is needed.
         let fuzz = format!("cargo fuzz run -s none {name} {scratch} {corpus}");

@@ -98,8 +98,7 @@ pub fn methods(tree: &Tree) -> Findings {
     Ok(many.collect())
 }
 
-/// Finds sources that are neither the root of a target nor declared by a `mod` line: such a file is
-/// never compiled, and its tests never run.
+/// Finds sources that are never compiled: no root of a target, and not declared by a `mod` line.
 pub fn orphans(tree: &Tree) -> Findings {
     let root = Regex::new(
         r"^(crates/)?[^/]+/(build|src/(lib|main|bin/.+)|(tests|benches|examples)/[^/]+(/main)?)\.rs$",
@@ -126,8 +125,7 @@ pub fn orphans(tree: &Tree) -> Findings {
     Ok(orphans.map(|path| format!("{path}: no `mod` line and no target compiles it")).collect())
 }
 
-/// Finds absolute paths of one machine; `a/work/b` is relative. The pattern is written so that this
-/// file does not match it.
+/// Finds absolute paths of one machine. The pattern is written so that this file does not match it.
 pub fn machine_paths(tree: &Tree) -> Findings {
     let path = Regex::new(r"(^|[^\w\-.~/*}>)$])/(wo[r]k|ro[o]t)/")?;
     each_line(tree.files(), |_, line| {
@@ -159,12 +157,11 @@ fn leads_to_a_file(tree: &Tree, page: &str, target: &str) -> bool {
     }
     let mut parts: Vec<&str> = page.split('/').collect();
     parts.pop();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." if parts.pop().is_none() => return false,
-            ".." => {}
-            part => parts.push(part),
+    for part in path.split('/').filter(|part| !["", "."].contains(part)) {
+        if part != ".." {
+            parts.push(part);
+        } else if parts.pop().is_none() {
+            return false;
         }
     }
     tree.has(&parts.join("/"))
@@ -206,8 +203,7 @@ pub fn names(tree: &Tree) -> Findings {
     })
 }
 
-/// Returns the types and macros of the sources, each with the names of its methods and fields, and of the
-/// macros that it uses.
+/// Returns each type and macro with the names of its methods and fields, and of the macros it uses.
 fn members(tree: &Tree) -> Result<BTreeMap<&str, BTreeSet<&str>>> {
     let defined = Regex::new(r"^(?:[^/\s].*)?\b(?:struct|enum|trait|macro_rules!) (\w+)")?;
     let (implemented, named) = (Regex::new(r"^(unsafe )?impl\b")?, Regex::new(r"\b([A-Z]\w*)")?);
@@ -224,11 +220,7 @@ fn members(tree: &Tree) -> Result<BTreeMap<&str, BTreeSet<&str>>> {
             for owner in &owners {
                 all.entry(*owner).or_default().extend(groups(&member, line));
             }
-            let ends = match begins {
-                true => line.ends_with([';', '}']),
-                false => line.starts_with(['}', ')']),
-            };
-            if ends {
+            if (begins && line.ends_with([';', '}'])) || (!begins && line.starts_with(['}', ')'])) {
                 owners.clear();
             }
         }
@@ -242,8 +234,7 @@ fn groups<'a>(pattern: &Regex, line: &'a str) -> impl Iterator<Item = &'a str> {
     found.flatten().map(|group| group.as_str())
 }
 
-/// Finds public functions and types whose documentation has three words or fewer, and everything whose
-/// documentation has only the words of its name.
+/// Finds documentation with only the words of the name, or fewer than four for a function or type.
 pub fn short_docs(tree: &Tree) -> Findings {
     let item =
         Regex::new(r"^pub ((async|const|unsafe) )*(fn|struct|enum|trait|type) (?<name>\w+)")?;

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-/// All files of the repository: the texts by their paths from the root, with `/`. The text of a file that
-/// is not UTF-8 is empty.
+/// The texts of all files by their paths from the root, with `/`; empty for a file that is not UTF-8.
 #[derive(Debug, Default)]
 pub struct Tree(BTreeMap<String, String>);
 

@@ -1,6 +1,5 @@
-//! Which crate depends on which. The table in `architecture.txt` is the architecture: the manifests must
-//! say exactly what it says, so a dependency that is not in it fails, and so does an entry that no manifest
-//! has.
+//! Which crate depends on which. The table in `architecture.txt` is the architecture: a dependency that is
+//! not in it fails, and so does an entry that no manifest has.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
@@ -14,8 +13,7 @@ const CORE_TOKIO: &[&str] = &["rt", "sync", "time", "macros"];
 
 type Names = BTreeSet<&'static str>;
 
-/// Returns the crates of the table, each with the crates of the workspace and the third-party crates that it
-/// uses, and the third-party crates that any crate may use.
+/// Returns each crate of the table with what it uses, ours and others, and what any crate may use.
 fn table() -> (Vec<(&'static str, Names, Names)>, Names) {
     let lines = include_str!("architecture.txt").lines().filter(|line| !line.starts_with('#'));
     let row = |line: &'static str| {

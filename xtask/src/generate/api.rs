@@ -1,7 +1,6 @@
 //! The public API of a crate as text, so that a change of it is seen in review.
 //!
-//! The sources are parsed, not compiled: of what a macro defines only methods are listed, and features
-//! are not evaluated.
+//! The sources are parsed, not compiled: macros add only methods, and features are not evaluated.
 
 mod item;
 
@@ -27,8 +26,7 @@ pub fn page(tree: &Tree, name: &str) -> Result<String> {
     Ok(format!("{name}: {header}\n{}\n", listing.lines.join("\n")))
 }
 
-/// Returns the public types whose documentation has no example: all of `robota-sdk`, and those at the
-/// root of `robota`.
+/// Returns the public types without an example: of all `robota-sdk`, and of the root of `robota`.
 pub fn without_example(tree: &Tree) -> Result<BTreeSet<String>> {
     let sources = Sources::load(tree)?;
     let sdk = sources.modules.iter().filter(|(path, _)| path[0] == "robota_sdk");
@@ -89,8 +87,7 @@ impl Sources {
         found.is_none_or(|(_, found)| std::ptr::eq(found, item))
     }
 
-    /// Follows a path that a module names, also through re-exports. Returns the item and its module;
-    /// none for a module, a macro, or an item of another project.
+    /// Follows a path that a module names, also through re-exports, to an item of ours and its module.
     fn find(&self, module: &Path, target: &Path, depth: usize) -> Option<(&Path, &Item)> {
         let (first, rest) = target.split_first()?;
         let path = match first.as_str() {

@@ -124,8 +124,7 @@ fn take<'a>(promises: &mut Vec<Promise<'a>>, line: &Captures<'a>) -> Result<()> 
     Ok(())
 }
 
-/// Checks that each named test is exactly one test, and that no test is named after an id that is
-/// not in the list. Reports all mistakes together.
+/// Checks that each named test is exactly one, and that no test has an id that is not in the list.
 fn check(promises: &[Promise<'_>], tests: &[String]) -> Result<()> {
     let mut wrong = Vec::new();
     let names: Vec<&str> = tests.iter().filter_map(|path| path.rsplit("::").next()).collect();

@@ -1,5 +1,4 @@
-//! `docs/events.md` and `docs/schema/events.schema.json`, made from the event table and the types
-//! of the events.
+//! `docs/events.md` and `docs/schema/events.schema.json`, from the event table and the types of events.
 
 mod fields;
 mod vocabulary;

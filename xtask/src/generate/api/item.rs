@@ -3,15 +3,12 @@
 use std::collections::BTreeMap;
 
 use quote::ToTokens;
-use syn::{
-    Attribute, Fields, Ident, ImplItem, Item, Macro, Meta, Signature, TraitItem, Visibility,
-};
+use syn::{Attribute, Fields, Ident, ImplItem, Item, Meta, Signature, TraitItem, Visibility};
 
 /// The public methods that each macro defines where it is used.
 pub(super) type Macros = BTreeMap<String, Vec<String>>;
 
-/// Returns what an item adds to the type of this name, if it is an `impl` of it: the trait, or the
-/// public functions and constants.
+/// Returns what an `impl` of the type of this name adds to it: the trait, or functions and constants.
 pub(super) fn members(item: &Item, of: &str, macros: &Macros) -> Vec<String> {
     let Item::Impl(block) = item else { return Vec::new() };
     let is_of = |path: &syn::TypePath| path.path.segments.last().is_some_and(|it| it.ident == of);
@@ -38,7 +35,7 @@ pub(super) fn members(item: &Item, of: &str, macros: &Macros) -> Vec<String> {
 }
 
 /// Returns the public methods in the definition of a macro.
-pub(super) fn macro_methods(definition: &Macro) -> Vec<String> {
+pub(super) fn macro_methods(definition: &syn::Macro) -> Vec<String> {
     let rules = definition.tokens.to_string().replace("$ crate ::", "");
     let heads = rules.split("pub fn ").skip(1).filter_map(|rest| rest.split_once('{'));
     let parsed = heads.map(|(head, _)| syn::parse_str::<Signature>(&format!("fn {head}")));
@@ -49,8 +46,7 @@ fn is_visible(visibility: &Visibility) -> bool {
     matches!(visibility, Visibility::Public(_))
 }
 
-/// Returns whether the attributes hide an item, or leave it to tests. The text of a documentation is no
-/// list.
+/// Returns whether the attributes hide an item, or leave it to tests. Documentation is no list.
 pub(super) fn is_hidden(attributes: &[Attribute]) -> bool {
     let lists = attributes.iter().filter(|attribute| matches!(attribute.meta, Meta::List(_)));
     lists.map(|attribute| text(&attribute.meta)).any(|list| {
