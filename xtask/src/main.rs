@@ -1,7 +1,5 @@
 //! `cargo xtask`: reads the arguments and calls the step of that name.
 //!
-//! The steps are the modules of the library in this folder; its first page explains them.
-//!
 //! Exit codes: 0 when the step passed, 1 when it failed, 2 for a usage error.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "they print to the terminal")]
 

@@ -8,12 +8,15 @@ use anyhow::{Result, ensure};
 
 use crate::sh;
 
-/// The programs that the tests start, and the Debian package of each.
-const NEEDED: &[(&str, &str)] = &[("bash", "bash"), ("git", "git")];
+/// Programs, and the Debian package of each.
+type Programs = [(&'static str, &'static str)];
+
+/// The programs that the tests start.
+const NEEDED: &Programs = &[("bash", "bash"), ("git", "git")];
 
 /// The programs without which some tests are skipped. `initdb` is in a folder per version and not
 /// on the `PATH`. Where nothing may be skipped, a missing one is an error.
-const OPTIONAL: &[(&str, &str)] = &[
+const OPTIONAL: &Programs = &[
     ("initdb", "postgresql"),
     ("bwrap", "bubblewrap"),
     ("pip3", "python3-pip"),
@@ -21,12 +24,6 @@ const OPTIONAL: &[(&str, &str)] = &[
     ("npm", "npm"),
     ("tmux", "tmux"),
 ];
-
-/// Returns whether a missing part of the system is a failure: in CI, or when the user asks for all
-/// tests. `robota_testkit::requires` follows the same rule.
-pub fn nothing_may_skip() -> bool {
-    sh::var("CI").as_deref() == Some("true") || sh::var("ROBOTA_TEST_ALL").as_deref() == Some("1")
-}
 
 /// Installs what is missing, or fails with what to install.
 pub fn run(root: &Path) -> Result<()> {
@@ -38,7 +35,9 @@ pub fn run(root: &Path) -> Result<()> {
     }
     install(root, NEEDED)?;
     if let Err(error) = install(root, OPTIONAL) {
-        if nothing_may_skip() {
+        // `robota_testkit::requires` follows the same rule.
+        let is_set = |name, value| sh::var(name).as_deref() == Some(value);
+        if is_set("CI", "true") || is_set("ROBOTA_TEST_ALL", "1") {
             return Err(error.context("no test may be skipped (CI=true or ROBOTA_TEST_ALL=1)"));
         }
         println!("setup: {error:#}; the tests that need it are skipped");
@@ -48,7 +47,7 @@ pub fn run(root: &Path) -> Result<()> {
 }
 
 /// Installs the packages of the programs that are missing, where that is possible.
-fn install(root: &Path, table: &[(&'static str, &'static str)]) -> Result<()> {
+fn install(root: &Path, table: &Programs) -> Result<()> {
     let packages = missing(table, is_installed);
     if packages.is_empty() {
         return Ok(());
@@ -65,10 +64,7 @@ fn install(root: &Path, table: &[(&'static str, &'static str)]) -> Result<()> {
 }
 
 /// Returns the packages whose program is not there.
-fn missing(
-    table: &[(&'static str, &'static str)],
-    present: impl Fn(&str) -> bool,
-) -> Vec<&'static str> {
+fn missing(table: &Programs, present: impl Fn(&str) -> bool) -> Vec<&'static str> {
     table.iter().filter(|(program, _)| !present(program)).map(|(_, package)| *package).collect()
 }
 

@@ -10,8 +10,7 @@ fn command(dir: &Path, line: &str, env: &[(&str, &str)]) -> Command {
     #[expect(clippy::disallowed_methods, reason = "the only place that starts child processes")]
     let mut command = Command::new(words.next().unwrap_or_default());
     command.current_dir(dir).args(words);
-    // `cargo run` sets these. Build scripts of dependencies would run again because of them, and
-    // everything above would be built twice.
+    // `cargo run` sets these. Because of them build scripts, and all that needs them, would be built again.
     #[expect(clippy::disallowed_methods, reason = "the only place that reads the environment")]
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();

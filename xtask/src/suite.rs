@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow};
 
 use crate::{setup, sh, tidy};
 
@@ -54,9 +54,8 @@ fn run_all(steps: &[Step<'_>]) -> Result<()> {
     for (number, (name, step)) in (1..).zip(steps) {
         println!("==> {name} ({number} of {count})");
         let begun = Instant::now();
-        if let Err(error) = step() {
-            bail!("test: step {number} of {count}, {name}, FAILED: {error:#}");
-        }
+        let failed = |error| anyhow!("test: step {number} of {count}, {name}, FAILED: {error:#}");
+        step().map_err(failed)?;
         println!("==> {name}: ok in {}", seconds(begun.elapsed()));
     }
     println!("xtask test: all {count} steps passed in {}", seconds(start.elapsed()));

@@ -128,9 +128,8 @@ pub fn orphans(tree: &Tree) -> Findings {
 /// Finds absolute paths of one machine. The pattern is written so that this file does not match it.
 pub fn machine_paths(tree: &Tree) -> Findings {
     let path = Regex::new(r"(^|[^\w\-.~/*}>)$])/(wo[r]k|ro[o]t)/")?;
-    each_line(tree.files(), |_, line| {
-        path.is_match(line).then(|| "an absolute path of one machine".to_owned())
-    })
+    let message = || "an absolute path of one machine".to_owned();
+    each_line(tree.files(), |_, line| path.is_match(line).then(message))
 }
 
 /// Finds links in Markdown to files that do not exist: `[text](target "title")` and `[name]: target`.

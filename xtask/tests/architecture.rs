@@ -8,9 +8,6 @@ use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 use xtask::tidy::{code_spans, vendors};
 use xtask::tree::{Tree, root};
 
-/// The features of tokio that the core may use: no `net`, `fs`, `process`, `signal`, `io`.
-const CORE_TOKIO: &[&str] = &["rt", "sync", "time", "macros"];
-
 type Names = BTreeSet<&'static str>;
 
 /// Returns each crate of the table with what it uses, ours and others, and what any crate may use.
@@ -77,9 +74,11 @@ fn core_07_the_core_depends_on_no_crate_of_ours_and_does_no_io() {
     assert_eq!((*name, ours.len(), others), ("robota-core", 0, &BTreeSet::from(["serde-saphyr"])));
     let packages = packages();
     let core = find(&packages, "robota-core").dependencies.iter();
+    // Not `net`, `fs`, `process`, `signal`, `io`.
+    let tokio = ["rt", "sync", "time", "macros"];
     for it in core.filter(|it| it.kind != DependencyKind::Development) {
         if it.name.starts_with("tokio") {
-            let extra = it.features.iter().find(|name| !CORE_TOKIO.contains(&name.as_str()));
+            let extra = it.features.iter().find(|name| !tokio.contains(&name.as_str()));
             assert!(extra.is_none() && !it.uses_default_features, "{}: {extra:?}", it.name);
         }
     }

@@ -44,11 +44,8 @@ impl Shapes {
 pub fn schema() -> Result<Value> {
     let shapes = Shapes::new();
     let kinds = shapes.events.iter().zip(TABLE).map(|((name, data), info)| {
-        json!({
-            "title": name,
-            "description": info.doc,
-            "properties": {"type": {"const": name}, "data": data},
-        })
+        let properties = json!({"type": {"const": name}, "data": data});
+        json!({"title": name, "description": info.doc, "properties": properties})
     });
     let names: Vec<&str> = TABLE.iter().map(|info| info.name).collect();
     let unknown = json!({

@@ -49,11 +49,9 @@ fn is_visible(visibility: &Visibility) -> bool {
 /// Returns whether the attributes hide an item, or leave it to tests. Documentation is no list.
 pub(super) fn is_hidden(attributes: &[Attribute]) -> bool {
     let lists = attributes.iter().filter(|attribute| matches!(attribute.meta, Meta::List(_)));
-    lists.map(|attribute| text(&attribute.meta)).any(|list| {
-        list == "doc(hidden)"
-            || list == "cfg(test)"
-            || list.starts_with("cfg(") && list.contains("doctest")
-    })
+    let mut lists = lists.map(|attribute| text(&attribute.meta));
+    let for_doctests = |list: &str| list.starts_with("cfg(") && list.contains("doctest");
+    lists.any(|list| ["doc(hidden)", "cfg(test)"].contains(&list.as_str()) || for_doctests(&list))
 }
 
 /// Returns the attributes and the visibility of an item, and the name of one that is not a module.

@@ -47,11 +47,7 @@ async fn core_20_replay_events_are_made_of_the_events_the_map_names() {
         events.map(|event| event.name.to_owned()).collect()
     };
     let all = vocabularies().next().unwrap().2.split_whitespace().map(str::to_owned).collect();
-    assert_eq!(
-        names(0, project).await,
-        all,
-        "a run with a tool and payloads has every replay event"
-    );
+    assert_eq!(names(0, project).await, all, "a run with a tool has every replay event");
 }
 
 #[tokio::test]
