@@ -1,5 +1,5 @@
-//! Files that are made from code, so that they cannot differ from it. They are committed, because
-//! readers should need no build; a test and `gen --check` compare.
+//! Files that are made from code. They are committed, because readers should need no build; a test and
+//! `gen --check` compare.
 
 pub mod api;
 pub mod checklist;
@@ -9,7 +9,7 @@ pub mod vendors;
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use similar::TextDiff;
 
 use crate::tree::Tree;
@@ -72,9 +72,7 @@ pub fn check(root: &Path) -> Result<()> {
         let diff = TextDiff::from_lines(tree.text(path).unwrap_or_default(), text.as_str());
         println!("{}", diff.unified_diff().context_radius(1).header(path, "generated"));
     }
-    if !stale.is_empty() {
-        bail!("{} generated files are out of date: run `cargo xtask gen`", stale.len());
-    }
+    ensure!(stale.is_empty(), "{} files are out of date: run `cargo xtask gen`", stale.len());
     Ok(())
 }
 

@@ -1,34 +1,14 @@
 //! `cargo xtask`: reads the arguments and calls the step of that name.
 //!
-//! The steps are the modules of the library in this folder; its first page explains them.
-//!
 //! Exit codes: 0 when the step passed, 1 when it failed, 2 for a usage error.
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "the build steps print to the terminal"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "they print to the terminal")]
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use xtask::{bench, fuzz, setup, single_tests, suite, tidy};
+use xtask::{programs, setup, suite, tidy};
 
-const USAGE: &str = "\
-usage: cargo xtask STEP
-
-  setup                    install what the tests need, or say what to install
-  test                     run every check and every test
-  tidy                     check the conventions that no compiler checks
-  gen [--check]            write the generated files, or only compare them
-  fuzz --secs N [TARGET]   fuzz each target (or one) for N seconds
-  oracle [--secs N] [--seed S] [--count N]
-                           run what the permission policy calls read-only, and check what it did
-  bench [FILTER]           run the benchmarks; print ratios measured in one run
-  bench program|terminal|allocations [PROGRAM] [--only SCENARIO]
-                           measure the program against its budget: without a terminal, on one,
-                           or how often it allocates; PROGRAM is measured in place of a release
-  screens [NAME]           draw the pictures of the terminal program in docs/screens";
+const USAGE: &str = include_str!("usage.txt");
 
 fn main() -> ExitCode {
     #[expect(clippy::disallowed_methods, reason = "a program's main reads its arguments")]
@@ -43,22 +23,22 @@ fn main() -> ExitCode {
         ["fuzz", "--secs", secs, target @ ..]
             if target.len() < 2 && secs.parse().is_ok_and(|secs: u32| secs > 0) =>
         {
-            fuzz::run(&root, secs, target.first().copied())
+            programs::fuzz(&root, secs, target.first().copied())
         }
-        ["oracle", args @ ..] => single_tests::oracle(&root, args),
-        ["bench"] => bench::run(&root, None),
+        ["oracle", args @ ..] => programs::oracle(&root, args),
+        ["bench"] => programs::bench(&root, None),
         ["bench", group @ ("program" | "terminal" | "allocations"), args @ ..] => {
-            bench::measure(&root, group, args)
+            programs::measure(&root, group, args)
         }
-        ["bench", filter] => bench::run(&root, Some(filter)),
-        ["screens"] => single_tests::pictures(&root, ""),
-        ["screens", name] => single_tests::pictures(&root, name),
+        ["bench", filter] => programs::bench(&root, Some(filter)),
+        ["screens"] => programs::pictures(&root, ""),
+        ["screens", name] => programs::pictures(&root, name),
         ["help" | "--help" | "-h"] => {
-            println!("{USAGE}");
+            print!("{USAGE}");
             return ExitCode::SUCCESS;
         }
         _ => {
-            eprintln!("{USAGE}");
+            eprint!("{USAGE}");
             return ExitCode::from(2);
         }
     };
@@ -83,6 +63,5 @@ fn generate(root: &Path, args: &[&str]) -> anyhow::Result<()> {
 #[cfg(not(feature = "generate"))]
 fn generate(root: &Path, args: &[&str]) -> anyhow::Result<()> {
     let cargo = "cargo run --quiet --profile quick --package xtask --features generate --";
-    let words: Vec<&str> = cargo.split(' ').chain(args.iter().copied()).collect();
-    xtask::sh::run(root, &words, &[])
+    xtask::sh::run(root, &format!("{cargo} {}", args.join(" ")), &[])
 }

@@ -8,12 +8,15 @@ use anyhow::{Result, ensure};
 
 use crate::sh;
 
-/// The programs that the tests start, and the Debian package of each.
-const NEEDED: &[(&str, &str)] = &[("bash", "bash"), ("git", "git")];
+/// Programs, and the Debian package of each.
+type Programs = [(&'static str, &'static str)];
+
+/// The programs that the tests start.
+const NEEDED: &Programs = &[("bash", "bash"), ("git", "git")];
 
 /// The programs without which some tests are skipped. `initdb` is in a folder per version and not
 /// on the `PATH`. Where nothing may be skipped, a missing one is an error.
-const OPTIONAL: &[(&str, &str)] = &[
+const OPTIONAL: &Programs = &[
     ("initdb", "postgresql"),
     ("bwrap", "bubblewrap"),
     ("pip3", "python3-pip"),
@@ -22,28 +25,19 @@ const OPTIONAL: &[(&str, &str)] = &[
     ("tmux", "tmux"),
 ];
 
-/// The parts of the toolchain that the checks use; the smallest rustup profile has neither.
-const COMPONENTS: &[(&str, &str)] = &[("fmt", "rustfmt"), ("clippy", "clippy")];
-
-/// Returns whether a missing part of the system is a failure: in CI, or when the user asks for all
-/// tests. `robota_testkit::requires` follows the same rule.
-#[must_use]
-pub fn nothing_may_skip() -> bool {
-    sh::var("CI").as_deref() == Some("true") || sh::var("ROBOTA_TEST_ALL").as_deref() == Some("1")
-}
-
 /// Installs what is missing, or fails with what to install.
 pub fn run(root: &Path) -> Result<()> {
-    let components = missing(COMPONENTS, |name| sh::succeeds(root, &["cargo", name, "--version"]));
-    if !components.is_empty() {
-        let has_rustup = sh::which("rustup").is_some();
-        ensure!(has_rustup, "install {} for this Rust toolchain", components.join(" and "));
-        let add = [&["rustup", "component", "add"], components.as_slice()].concat();
-        sh::run(root, &add, &[])?;
+    // The smallest rustup profile has neither.
+    let tools = ["cargo fmt --version", "cargo clippy --version"];
+    if !tools.iter().all(|tool| sh::succeeds(root, tool)) {
+        ensure!(sh::which("rustup").is_some(), "install rustfmt and clippy for this toolchain");
+        sh::run(root, "rustup component add rustfmt clippy", &[])?;
     }
     install(root, NEEDED)?;
     if let Err(error) = install(root, OPTIONAL) {
-        if nothing_may_skip() {
+        // `robota_testkit::requires` follows the same rule.
+        let is_set = |name, value| sh::var(name).as_deref() == Some(value);
+        if is_set("CI", "true") || is_set("ROBOTA_TEST_ALL", "1") {
             return Err(error.context("no test may be skipped (CI=true or ROBOTA_TEST_ALL=1)"));
         }
         println!("setup: {error:#}; the tests that need it are skipped");
@@ -53,7 +47,7 @@ pub fn run(root: &Path) -> Result<()> {
 }
 
 /// Installs the packages of the programs that are missing, where that is possible.
-fn install(root: &Path, table: &[(&'static str, &'static str)]) -> Result<()> {
+fn install(root: &Path, table: &Programs) -> Result<()> {
     let packages = missing(table, is_installed);
     if packages.is_empty() {
         return Ok(());
@@ -61,19 +55,16 @@ fn install(root: &Path, table: &[(&'static str, &'static str)]) -> Result<()> {
     let is_root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
     ensure!(is_root && sh::which("apt-get").is_some(), advice(&packages));
     let env = [("DEBIAN_FRONTEND", "noninteractive")];
-    sh::run(root, &["apt-get", "update", "-q"], &env)?;
-    let apt = ["apt-get", "install", "-y", "-q", "--no-install-recommends"];
-    sh::run(root, &[apt.as_slice(), packages.as_slice()].concat(), &env)?;
+    sh::run(root, "apt-get update -q", &env)?;
+    let apt = "apt-get install -y -q --no-install-recommends";
+    sh::run(root, &format!("{apt} {}", packages.join(" ")), &env)?;
     let packages = missing(table, is_installed);
     ensure!(packages.is_empty(), "still missing after the installation: {}", packages.join(" "));
     Ok(())
 }
 
 /// Returns the packages whose program is not there.
-fn missing(
-    table: &[(&'static str, &'static str)],
-    present: impl Fn(&str) -> bool,
-) -> Vec<&'static str> {
+fn missing(table: &Programs, present: impl Fn(&str) -> bool) -> Vec<&'static str> {
     table.iter().filter(|(program, _)| !present(program)).map(|(_, package)| *package).collect()
 }
 

@@ -1,12 +1,11 @@
 //! `cargo xtask test`: every check and every test, the cheapest first. It stops at the first step
 //! that fails. At the end it reports the tests that were skipped and how to run them.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow};
 
 use crate::{setup, sh, tidy};
 
@@ -29,22 +28,21 @@ pub fn run(root: &Path) -> Result<()> {
     std::fs::write(&skipped, "").with_context(|| skipped.display().to_string())?;
     let log = skipped.display().to_string();
     let (skips, strict) = ([(SKIPPED, log.as_str())], [("RUSTDOCFLAGS", "-D warnings")]);
-    let cargo = |line: &str, env: &[_]| sh::run(root, &line.split(' ').collect::<Vec<_>>(), env);
     // Many tests wait for other processes and use no processor meanwhile.
     let threads = 2 * std::thread::available_parallelism().map_or(1, usize::from);
-    let tests = match sh::succeeds(root, &["cargo", "nextest", "--version"]) {
+    let tests = match sh::succeeds(root, "cargo nextest --version") {
         true => format!("{NEXTEST} --test-threads {threads}"),
         false => TESTS.to_owned(),
     };
     let result = run_all(&[
         ("setup", &|| setup::run(root)),
-        ("fmt", &|| cargo("cargo fmt --all --check", &[])),
+        ("fmt", &|| sh::run(root, "cargo fmt --all --check", &[])),
         ("tidy", &|| tidy::run(root)),
-        ("clippy", &|| cargo(CLIPPY, &[])),
-        ("tests", &|| cargo(&tests, &skips)),
+        ("clippy", &|| sh::run(root, CLIPPY, &[])),
+        ("tests", &|| sh::run(root, &tests, &skips)),
         // A link to an item that was renamed is a warning of rustdoc alone.
-        ("documentation", &|| cargo(DOCUMENTATION, &strict)),
-        ("doc tests", &|| cargo(DOC_TESTS, &skips)),
+        ("documentation", &|| sh::run(root, DOCUMENTATION, &strict)),
+        ("doc tests", &|| sh::run(root, DOC_TESTS, &skips)),
     ]);
     print!("{}", summary(&std::fs::read_to_string(&skipped)?));
     result
@@ -56,9 +54,8 @@ fn run_all(steps: &[Step<'_>]) -> Result<()> {
     for (number, (name, step)) in (1..).zip(steps) {
         println!("==> {name} ({number} of {count})");
         let begun = Instant::now();
-        if let Err(error) = step() {
-            bail!("test: step {number} of {count}, {name}, FAILED: {error:#}");
-        }
+        let failed = |error| anyhow!("test: step {number} of {count}, {name}, FAILED: {error:#}");
+        step().map_err(failed)?;
         println!("==> {name}: ok in {}", seconds(begun.elapsed()));
     }
     println!("xtask test: all {count} steps passed in {}", seconds(start.elapsed()));
@@ -68,21 +65,18 @@ fn run_all(steps: &[Step<'_>]) -> Result<()> {
 /// Returns what was skipped: one line per part of the system that was missing. Each line of `log`
 /// has the part, the test, and how to get the part, separated by tabs.
 fn summary(log: &str) -> String {
-    let mut parts: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    let mut parts: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     for line in log.lines() {
-        let mut fields = line.split('\t');
-        if let (Some(part), Some(test), Some(how)) = (fields.next(), fields.next(), fields.next()) {
-            parts.entry((part, how)).or_default().push(test);
+        if let [part, test, how] = line.split('\t').collect::<Vec<_>>()[..] {
+            parts.entry((part, how)).or_default().insert(test);
         }
     }
-    let mut text = String::new();
-    for ((part, how), mut tests) in parts {
-        tests.sort_unstable();
-        tests.dedup();
-        let (count, names) = (tests.len(), tests.join(", "));
-        let _ = writeln!(text, "SKIPPED without {part}: {count} tests ({names}). {how}");
-    }
-    text
+    let line = |((part, how), tests): (_, BTreeSet<&str>)| {
+        let names: Vec<_> = tests.into_iter().collect();
+        let (count, names) = (names.len(), names.join(", "));
+        format!("SKIPPED without {part}: {count} tests ({names}). {how}\n")
+    };
+    parts.into_iter().map(line).collect()
 }
 
 #[cfg(test)]

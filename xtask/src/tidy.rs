@@ -7,15 +7,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, ensure};
 use regex::Regex;
 
-use crate::tree::{File, Tree, is_test_code, package};
+use crate::tree::{Tree, is_test_code, package};
 
 /// The findings of a check, as `path:line: message`.
 pub type Findings = Result<Vec<String>>;
 
-/// A check and its name.
+/// A check, after its name.
 pub type Check = (&'static str, fn(&Tree) -> Findings);
 
 /// Every check.
@@ -40,38 +40,35 @@ pub fn run(root: &Path) -> Result<()> {
             errors += 1;
         }
     }
-    println!("tidy: {} files, {} checks, {errors} errors", tree.files.len(), CHECKS.len());
-    if errors > 0 {
-        bail!("tidy found {errors} errors");
-    }
+    println!("tidy: {} files, {} checks, {errors} errors", tree.files().count(), CHECKS.len());
+    ensure!(errors == 0, "tidy found {errors} errors");
     Ok(())
 }
 
-/// Calls `check` with each line and returns its messages with their places.
+/// Calls `check` with each path and line and returns its messages with their places.
 fn each_line<'a>(
-    files: impl IntoIterator<Item = &'a File>,
-    mut check: impl FnMut(&'a File, &'a str) -> Option<String>,
+    files: impl IntoIterator<Item = (&'a str, &'a str)>,
+    mut check: impl FnMut(&'a str, &'a str) -> Option<String>,
 ) -> Findings {
     let mut found = Vec::new();
-    for file in files {
-        for (number, line) in (1..).zip(file.text.lines()) {
-            found.extend(check(file, line).map(|text| format!("{}:{number}: {text}", file.path)));
+    for (path, text) in files {
+        for (number, line) in (1..).zip(text.lines()) {
+            found.extend(check(path, line).map(|message| format!("{path}:{number}: {message}")));
         }
     }
     Ok(found)
 }
 
 /// Returns the texts between backticks.
-fn code_spans(line: &str) -> impl Iterator<Item = &str> {
+pub fn code_spans(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
 
 /// Finds files with more than 800 lines.
 pub fn length(tree: &Tree) -> Findings {
-    let lines = |file: &File| file.text.lines().count();
-    let long = tree.rust().filter(|file| lines(file) > 800);
-    let long = long.map(|it| format!("{}: {} lines, at most 800: split it", it.path, lines(it)));
-    Ok(long.collect())
+    let lengths = tree.rust().map(|(path, text)| (path, text.lines().count()));
+    let long = lengths.filter(|(_, lines)| *lines > 800);
+    Ok(long.map(|(path, lines)| format!("{path}: {lines} lines, at most 800: split it")).collect())
 }
 
 /// Finds types with more than 30 public methods, in all files of their crate together.
@@ -80,16 +77,16 @@ pub fn methods(tree: &Tree) -> Findings {
         (Regex::new(r"^impl(?:<.*?>)? (\w+)")?, Regex::new(r"^    pub (\w+ )*fn ")?);
     // Types with the same name in one crate are counted as one.
     let mut counts: BTreeMap<(&str, String), usize> = BTreeMap::new();
-    for file in tree.rust().filter(|file| !is_test_code(&file.path)) {
+    for (path, text) in tree.rust().filter(|(path, _)| !is_test_code(path)) {
         let mut owner = None;
-        for line in file.text.lines() {
+        for line in text.lines() {
             if line.starts_with("impl") || line.starts_with('}') {
                 let inherent = block.captures(line).filter(|_| !line.contains(" for "));
                 owner = inherent.map(|found| found[1].to_owned());
             } else if let Some(owner) = &owner
                 && method.is_match(line)
             {
-                let package = package(&file.path).unwrap_or_default();
+                let package = package(path).unwrap_or_default();
                 *counts.entry((package, owner.clone())).or_default() += 1;
             }
         }
@@ -101,59 +98,52 @@ pub fn methods(tree: &Tree) -> Findings {
     Ok(many.collect())
 }
 
-/// Finds sources that are neither the root of a target nor declared by a `mod` line: such a file is
-/// never compiled, and its tests never run.
+/// Finds sources that are never compiled: no root of a target, and not declared by a `mod` line.
 pub fn orphans(tree: &Tree) -> Findings {
     let root = Regex::new(
         r"^(crates/)?[^/]+/(build|src/(lib|main|bin/.+)|(tests|benches|examples)/[^/]+(/main)?)\.rs$",
     )?;
-    let mut found = Vec::new();
-    for File { path, .. } in tree.rust().filter(|file| !root.is_match(&file.path)) {
-        let module = path.trim_end_matches(".rs").trim_end_matches("/mod");
-        let (folder, name) = module.rsplit_once('/').unwrap_or_default();
-        let (private, public) = (format!("mod {name};"), format!(" mod {name};"));
-        let declares = |line: &str| {
-            line == private || line.starts_with("pub") && line.ends_with(public.as_str())
-        };
+    let declaration = Regex::new(r"^\s*(?:pub(?:\(\w+\))? )?mod (\w+);")?;
+    let attribute = Regex::new(r#"^\s*#\[path = "(?:\.\./)*([^"]+/[^"]+)"\]$"#)?;
+    let (mut compiled, mut named) = (BTreeSet::new(), Vec::new());
+    for (path, text) in tree.rust() {
+        let (folder, name) = path.rsplit_once('/').unwrap_or_default();
         // The children of a root or a `mod.rs` are in its own folder, those of `a.rs` in `a/`.
-        let is_parent = |other: &&File| {
-            let (beside, file) = other.path.rsplit_once('/').unwrap_or_default();
-            let of_folder = file == "mod.rs" || root.is_match(&other.path);
-            beside == folder && of_folder || other.path == format!("{folder}.rs")
-        };
-        let end = path.rsplitn(3, '/').take(2).collect::<Vec<_>>();
-        let attribute = format!("{}/{}\"]\n", end[1], end[0]);
-        let mut parents = tree.rust().filter(is_parent);
-        if !parents.any(|parent| parent.text.lines().any(|line| declares(line.trim_start())))
-            && !tree.rust().any(|other| other.text.contains(&attribute))
-        {
-            found.push(format!("{path}: no `mod` line and no target compiles it"));
+        let in_folder = name == "mod.rs" || root.is_match(path);
+        let below = if in_folder { folder } else { path.trim_end_matches(".rs") };
+        for line in text.lines() {
+            for module in groups(&declaration, line) {
+                compiled.extend([".rs", "/mod.rs"].map(|end| format!("{below}/{module}{end}")));
+            }
+            named.extend(groups(&attribute, line).map(|path| format!("/{path}")));
         }
     }
-    Ok(found)
+    let is_compiled = |path: &str| {
+        root.is_match(path) || compiled.contains(path) || named.iter().any(|it| path.ends_with(it))
+    };
+    let orphans = tree.rust().map(|(path, _)| path).filter(|path| !is_compiled(path));
+    Ok(orphans.map(|path| format!("{path}: no `mod` line and no target compiles it")).collect())
 }
 
-/// Finds absolute paths of one machine; `a/work/b` is relative. The pattern is written so that this
-/// file does not match it.
+/// Finds absolute paths of one machine. The pattern is written so that this file does not match it.
 pub fn machine_paths(tree: &Tree) -> Findings {
     let path = Regex::new(r"(^|[^\w\-.~/*}>)$])/(wo[r]k|ro[o]t)/")?;
-    each_line(&tree.files, |_, line| {
-        path.is_match(line).then(|| "an absolute path of one machine".to_owned())
-    })
+    let message = || "an absolute path of one machine".to_owned();
+    each_line(tree.files(), |_, line| path.is_match(line).then(message))
 }
 
 /// Finds links in Markdown to files that do not exist: `[text](target "title")` and `[name]: target`.
 pub fn links(tree: &Tree) -> Findings {
     let link = Regex::new(r"(?:\]\(|^\[[^\]]*\]: )([^)\s]*)")?;
-    let pages = tree.files.iter().filter(|file| {
-        file.path.ends_with(".md") && !file.path.split('/').any(|part| part == "fixtures")
+    let pages = tree.files().filter(|(path, _)| {
+        path.ends_with(".md") && !path.split('/').any(|part| part == "fixtures")
     });
     let mut fenced = false;
     each_line(pages, |page, line| {
         fenced ^= line.trim_start().starts_with("```");
         let text = line.split('`').step_by(2).collect::<Vec<_>>().join(" ");
         let mut dead = link.captures_iter(&text).map(|found| found[1].to_owned());
-        let dead = dead.find(|target| !leads_to_a_file(tree, &page.path, target));
+        let dead = dead.find(|target| !leads_to_a_file(tree, page, target));
         dead.filter(|_| !fenced).map(|target| format!("`{target}` does not exist"))
     })
 }
@@ -166,12 +156,11 @@ fn leads_to_a_file(tree: &Tree, page: &str, target: &str) -> bool {
     }
     let mut parts: Vec<&str> = page.split('/').collect();
     parts.pop();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." if parts.pop().is_none() => return false,
-            ".." => {}
-            part => parts.push(part),
+    for part in path.split('/').filter(|part| !["", "."].contains(part)) {
+        if part != ".." {
+            parts.push(part);
+        } else if parts.pop().is_none() {
+            return false;
         }
     }
     tree.has(&parts.join("/"))
@@ -189,7 +178,7 @@ pub fn names(tree: &Tree) -> Findings {
     let exists = |span: &str| {
         if source.is_match(span) && !span.starts_with("foo/") {
             let end = format!("/{span}");
-            tree.files.iter().any(|file| file.path == span || file.path.ends_with(&end))
+            tree.files().any(|(path, _)| path == span || path.ends_with(&end))
         } else if test.is_match(span) {
             let prefix = span.trim_end_matches('…');
             functions.range(prefix..).next().is_some_and(|name| name.starts_with(prefix))
@@ -202,10 +191,10 @@ pub fn names(tree: &Tree) -> Findings {
             true
         }
     };
-    let pages = tree.files.iter().filter(|file| file.path.ends_with(".md"));
-    each_line(pages.filter(|file| !history.is_match(&file.path)), |page, line| {
+    let pages = tree.files().filter(|(path, _)| path.ends_with(".md") && !history.is_match(path));
+    each_line(pages, |page, line| {
         // The last column of the tables of the threat model has names of tests.
-        let row = line.strip_suffix('|').filter(|_| page.path == "docs/threat-model.md");
+        let row = line.strip_suffix('|').filter(|_| page == "docs/threat-model.md");
         let tests = row.and_then(|row| row.rsplit('|').next()).unwrap_or_default();
         let missing = code_spans(tests).find(|name| !functions.contains(name));
         let missing = missing.or_else(|| code_spans(line).find(|span| !exists(span)))?;
@@ -213,16 +202,15 @@ pub fn names(tree: &Tree) -> Findings {
     })
 }
 
-/// Returns the types and macros of the sources, each with the names of its methods and fields, and of the
-/// macros that it uses.
+/// Returns each type and macro with the names of its methods and fields, and of the macros it uses.
 fn members(tree: &Tree) -> Result<BTreeMap<&str, BTreeSet<&str>>> {
     let defined = Regex::new(r"^(?:[^/\s].*)?\b(?:struct|enum|trait|macro_rules!) (\w+)")?;
     let (implemented, named) = (Regex::new(r"^(unsafe )?impl\b")?, Regex::new(r"\b([A-Z]\w*)")?);
     let member = Regex::new(r"\bfn (\w+)[(<]|^\s*(?:pub(?:\(\w+\))? )?(\w+): |(\w+)!\(")?;
     let mut all: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
-    for file in tree.rust() {
+    for (_, text) in tree.rust() {
         let mut owners: Vec<&str> = Vec::new();
-        for line in file.text.lines() {
+        for line in text.lines() {
             let begins = owners.is_empty();
             if begins {
                 let name = if implemented.is_match(line) { &named } else { &defined };
@@ -231,11 +219,7 @@ fn members(tree: &Tree) -> Result<BTreeMap<&str, BTreeSet<&str>>> {
             for owner in &owners {
                 all.entry(*owner).or_default().extend(groups(&member, line));
             }
-            let ends = match begins {
-                true => line.ends_with([';', '}']),
-                false => line.starts_with(['}', ')']),
-            };
-            if ends {
+            if (begins && line.ends_with([';', '}'])) || (!begins && line.starts_with(['}', ')'])) {
                 owners.clear();
             }
         }
@@ -249,15 +233,14 @@ fn groups<'a>(pattern: &Regex, line: &'a str) -> impl Iterator<Item = &'a str> {
     found.flatten().map(|group| group.as_str())
 }
 
-/// Finds public functions and types whose documentation has three words or fewer, and everything whose
-/// documentation has only the words of its name.
+/// Finds documentation with only the words of the name, or fewer than four for a function or type.
 pub fn short_docs(tree: &Tree) -> Findings {
     let item =
         Regex::new(r"^pub ((async|const|unsafe) )*(fn|struct|enum|trait|type) (?<name>\w+)")?;
     let field = Regex::new(r"^pub(\(\w+\))? (?<name>\w+): ")?;
     let variant = Regex::new(r"^(?<name>[A-Z]\w*)( \{|[,({])")?;
     let fewest_words = [(item, 4), (field, 0), (variant, 0)];
-    let api = |file: &&File| file.path.starts_with("crates/") && !is_test_code(&file.path);
+    let api = |(path, _): &(&str, &str)| path.starts_with("crates/") && !is_test_code(path);
     let mut doc = String::new();
     each_line(tree.rust().filter(api), |_, line| {
         let line = line.trim_start();
@@ -267,10 +250,7 @@ pub fn short_docs(tree: &Tree) -> Findings {
         if line.starts_with("///") || line.starts_with("#[") {
             return None;
         }
-        let doc = std::mem::take(&mut doc);
-        if doc.is_empty() {
-            return None;
-        }
+        let doc = Some(std::mem::take(&mut doc)).filter(|doc| !doc.is_empty())?;
         let (name, fewest) =
             fewest_words.iter().find_map(|(of, fewest)| Some((of.captures(line)?, *fewest)))?;
         says_nothing(&doc, &name["name"], fewest).then(|| format!("`{}` says nothing", doc.trim()))
@@ -296,10 +276,8 @@ fn says_nothing(doc: &str, name: &str, fewest_words: usize) -> bool {
 pub fn vendors(tree: &Tree) -> Findings {
     let vendor =
         Regex::new("(?i)anthropic|claude|openai|gpt|gemini|mistral|deepseek|llama|qwen|grok")?;
-    let core = tree.rust().filter(|file| {
-        file.path.starts_with("crates/robota-core/src/") && !is_test_code(&file.path)
-    });
-    each_line(core, |_, line| {
+    let core = |path: &str| path.starts_with("crates/robota-core/src/") && !is_test_code(path);
+    each_line(tree.rust().filter(|(path, _)| core(path)), |_, line| {
         let code = if line.trim_start().starts_with("//") { "" } else { line };
         let name = vendor.find(code.split(" // ").next().unwrap_or_default())?.as_str();
         Some(format!("the core names `{name}`: move it to data or to an adapter"))

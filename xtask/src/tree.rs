@@ -1,83 +1,87 @@
 //! The files of the repository as the checks see them: paths and texts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-/// One file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct File {
-    /// The path from the root, with `/`.
-    pub path: String,
-    /// The text; empty for a file that is not UTF-8.
-    pub text: String,
-}
+/// The texts of all files by their paths from the root, with `/`; empty for a file that is not UTF-8.
+#[derive(Debug, Default)]
+pub struct Tree(BTreeMap<String, String>);
 
-/// All files of the repository, sorted by path.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tree {
-    /// The files.
-    pub files: Vec<File>,
-}
+/// What git ignores, and its own folder, which is a file in a worktree.
+const IGNORED: [&str; 5] = ["target", ".git", ".robota", "artifacts", "coverage"];
 
 /// Returns the root of the repository.
-#[must_use]
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here).to_owned()
 }
 
 impl Tree {
-    /// Makes a tree of the given paths and texts, for tests.
-    #[must_use]
-    pub fn of(files: &[(&str, &str)]) -> Self {
-        let file = |(path, text): &(&str, &str)| File {
-            path: (*path).to_owned(),
-            text: (*text).to_owned(),
+    /// Makes a tree of a text in which a line `-- PATH` comes before the text of each file, for tests.
+    pub fn parse(text: &str) -> Self {
+        let files = text.strip_prefix("-- ").into_iter().flat_map(|text| text.split("\n-- "));
+        let file = |file: &str| {
+            let (path, text) = file.split_once('\n').unwrap_or((file, ""));
+            (path.to_owned(), format!("{}\n", text.trim_end_matches('\n')))
         };
-        Self { files: files.iter().map(file).collect() }
+        Self(files.map(file).collect())
     }
 
-    /// Reads the files at `root`, without the folders that git ignores.
+    /// Reads the files at `root`.
     pub fn load(root: &Path) -> Result<Self> {
-        let mut files = Vec::new();
-        walk(root, Path::new(""), &mut files)?;
-        files.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(Self { files })
+        let (mut files, mut folders) = (BTreeMap::new(), vec![root.to_owned()]);
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder)? {
+                let entry = entry?;
+                let (path, kind) = (entry.path(), entry.file_type()?);
+                if IGNORED.iter().any(|name| entry.file_name() == *name) {
+                    continue;
+                }
+                if kind.is_dir() {
+                    folders.push(path);
+                } else if kind.is_file() {
+                    let text = String::from_utf8(std::fs::read(&path)?).unwrap_or_default();
+                    files.insert(path.strip_prefix(root)?.to_string_lossy().into_owned(), text);
+                }
+            }
+        }
+        Ok(Self(files))
     }
 
     /// Returns the text of one file.
-    #[must_use]
     pub fn text(&self, path: &str) -> Option<&str> {
-        self.files.iter().find(|file| file.path == path).map(|file| file.text.as_str())
+        self.0.get(path).map(String::as_str)
+    }
+
+    /// Returns all paths and texts.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(path, text)| (path.as_str(), text.as_str()))
     }
 
     /// Returns whether this path is a file, or a folder with files.
-    #[must_use]
     pub fn has(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
         let below = |rest: &str| rest.is_empty() || rest.starts_with('/');
-        path.is_empty() || self.files.iter().any(|f| f.path.strip_prefix(path).is_some_and(below))
+        path.is_empty() || self.0.keys().any(|it| it.strip_prefix(path).is_some_and(below))
     }
 
     /// Returns the names of all functions of the sources.
-    #[must_use]
     pub fn functions(&self) -> BTreeSet<&str> {
-        self.rust().flat_map(|file| file.text.lines()).filter_map(function).collect()
+        self.rust().flat_map(|(_, text)| text.lines()).filter_map(function).collect()
     }
 
     /// Returns the Rust sources of the packages, without fixtures and fuzz corpora.
-    pub fn rust(&self) -> impl Iterator<Item = &File> {
-        self.files.iter().filter(|file| {
-            let data = file.path.split('/').any(|part| part == "fixtures" || part == "corpus");
-            file.path.ends_with(".rs") && package(&file.path).is_some() && !data
+    pub fn rust(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files().filter(|(path, _)| {
+            let data = path.split('/').any(|part| part == "fixtures" || part == "corpus");
+            path.ends_with(".rs") && package(path).is_some() && !data
         })
     }
 }
 
 /// Returns the folder of the package a file belongs to: `crates/NAME` or `xtask`.
-#[must_use]
 pub fn package(path: &str) -> Option<&str> {
     if path.starts_with("xtask/") {
         return Some("xtask");
@@ -87,39 +91,17 @@ pub fn package(path: &str) -> Option<&str> {
 }
 
 /// Returns whether a file contains only tests or benches.
-#[must_use]
 pub fn is_test_code(path: &str) -> bool {
     path.ends_with("/tests.rs") || path.contains("/tests/") || path.contains("/benches/")
 }
 
 /// Returns the name of the function that a line begins; none for one that a macro names.
-#[must_use]
 pub fn function(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let line = line.strip_prefix("pub ").unwrap_or(line);
     let line = line.strip_prefix("async ").unwrap_or(line);
     let name = line.strip_prefix("fn ")?.split(['(', '<']).next()?;
     Some(name).filter(|name| !name.starts_with('$'))
-}
-
-fn walk(root: &Path, folder: &Path, files: &mut Vec<File>) -> Result<()> {
-    for entry in std::fs::read_dir(root.join(folder))? {
-        let (entry, ignored) = (entry?, ["target", ".git", ".robota", "artifacts", "coverage"]);
-        let path = folder.join(entry.file_name());
-        let kind = entry.file_type()?;
-        // In a worktree `.git` is a file.
-        if ignored.iter().any(|name| entry.file_name() == *name) {
-            continue;
-        }
-        if kind.is_file() {
-            let bytes = std::fs::read(root.join(&path))?;
-            let text = String::from_utf8(bytes).unwrap_or_default();
-            files.push(File { path: path.to_string_lossy().into_owned(), text });
-        } else if kind.is_dir() {
-            walk(root, &path, files)?;
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

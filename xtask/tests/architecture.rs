@@ -1,53 +1,36 @@
-//! Which crate depends on which. The table below is the architecture: the manifests must say exactly
-//! what it says, so a dependency that is not in it fails, and so does an entry that no manifest has.
-//! To change it, say why in `docs/decisions/`.
+//! Which crate depends on which. The table in `architecture.txt` is the architecture: a dependency that is
+//! not in it fails, and so does an entry that no manifest has.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
 
 use cargo_metadata::{DependencyKind, MetadataCommand, Package};
+use xtask::tidy::{code_spans, vendors};
+use xtask::tree::{Tree, root};
 
-/// Each crate of the workspace, bottom first; the crates of the workspace it uses; and the
-/// third-party crates it uses that do I/O or are large. A dev-dependency may be any crate above it
-/// in this table, and the testkit.
-#[rustfmt::skip]
-const CRATES: &[(&str, &[&str], &[&str])] = &[
-    ("robota-core", &[], &["serde-saphyr"]),
-    ("robota-policy", &["robota-core"], &["tree-sitter", "tree-sitter-bash"]),
-    ("robota-exec", &["robota-core"], &["landlock", "libc", "rustix", "seccompiler", "tempfile"]),
-    ("robota-store", &["robota-core"], &["deadpool-postgres", "rusqlite", "rustix", "tokio-postgres"]),
-    ("robota-session", &["robota-core", "robota-policy"], &[]),
-    ("robota-providers", &["robota-core"], &["reqwest", "ring", "rustls"]),
-    ("robota-telemetry", &["robota-core"], &["opentelemetry", "opentelemetry-proto", "opentelemetry_sdk", "prost", "reqwest", "rustls", "tracing-opentelemetry", "tracing-subscriber"]),
-    ("robota-tools", &["robota-core", "robota-policy", "robota-exec"], &["encoding_rs", "globset", "grep-matcher", "grep-regex", "grep-searcher", "ignore", "reqwest", "rustix", "rustls", "serde-saphyr", "similar"]),
-    ("robota-mcp", &["robota-core", "robota-exec"], &["http", "reqwest", "rmcp", "rustls", "sse-stream"]),
-    ("robota-config", &["robota-core", "robota-policy"], &["globset", "rustix", "serde-saphyr", "tempfile"]),
-    ("robota-runtime", &["robota-core", "robota-exec", "robota-session", "robota-tools"], &["croner"]),
-    ("robota-sdk", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-tools", "robota-mcp", "robota-config", "robota-runtime"], &["tempfile"]),
-    ("robota-server", &["robota-core", "robota-session", "robota-mcp", "robota-sdk"], &["axum"]),
-    ("robota-macros", &[], &["proc-macro2", "quote", "syn"]),
-    ("robota-stream-json", &[], &[]),
-    ("robota", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-providers", "robota-telemetry", "robota-tools", "robota-macros", "robota-runtime", "robota-sdk"], &[]),
-    ("robota-cli", &["robota-core", "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-providers", "robota-telemetry", "robota-tools", "robota-config", "robota-mcp", "robota-runtime", "robota-sdk", "robota-server", "robota-stream-json"], &["anyhow", "clap", "clap_complete", "clap_mangen", "crossterm", "ignore", "nucleo-matcher", "pulldown-cmark", "rustix", "similar", "syntect", "tempfile", "tracing-subscriber", "two-face", "unicode-segmentation", "unicode-width"]),
-    ("robota-testkit", &["robota-core"], &["serde-saphyr", "tempfile"]),
-    ("xtask", &["robota-core", "robota-config", "robota-providers", "robota-stream-json"], &["anyhow", "quote", "similar", "syn"]),
-];
+type Names = BTreeSet<&'static str>;
 
-/// Plain data and plumbing without I/O: any crate may use them, the core included.
-#[rustfmt::skip]
-const PLAIN: &[&str] = &[
-    "aho-corasick", "async-trait", "base64", "bytes", "crc32fast", "futures", "indexmap", "jiff", "regex",
-    "schemars", "serde", "serde_json", "serde_path_to_error", "sha2", "thiserror", "tokio",
-    "tokio-util", "tracing", "url", "uuid",
-];
-
-/// The features of tokio that the core may use: no `net`, `fs`, `process`, `signal`, `io`.
-const CORE_TOKIO: &[&str] = &["rt", "sync", "time", "macros"];
+/// Returns each crate of the table with what it uses, ours and others, and what any crate may use.
+fn table() -> (Vec<(&'static str, Names, Names)>, Names) {
+    let lines = include_str!("architecture.txt").lines().filter(|line| !line.starts_with('#'));
+    let row = |line: &'static str| {
+        let (name, used) = line.split_once(':').unwrap();
+        let (ours, others) = used.split_once('|').unwrap();
+        (name, ours.split_whitespace().collect(), others.split_whitespace().collect())
+    };
+    let mut rows: Vec<(_, _, Names)> = lines.map(row).collect();
+    let any = rows.pop().unwrap();
+    (rows, any.2)
+}
 
 fn packages() -> Vec<Package> {
     let mut command = MetadataCommand::new();
-    command.manifest_path(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml")).no_deps();
+    command.manifest_path(root().join("Cargo.toml")).no_deps();
     command.exec().unwrap().packages
+}
+
+fn find<'a>(packages: &'a [Package], name: &str) -> &'a Package {
+    packages.iter().find(|it| it.name.as_str() == name).expect(name)
 }
 
 fn used(package: &Package, dev: bool) -> impl Iterator<Item = &str> {
@@ -57,43 +40,45 @@ fn used(package: &Package, dev: bool) -> impl Iterator<Item = &str> {
 
 #[test]
 fn crates_use_exactly_what_the_table_lists() {
-    let packages = packages();
-    assert_eq!(packages.len(), CRATES.len(), "each crate has a row");
-    let mut plain: BTreeSet<&str> = BTreeSet::new();
-    for (name, ours, others) in CRATES {
-        let package = packages.iter().find(|it| it.name.as_str() == *name).expect(name);
+    let ((rows, plain), packages) = (table(), packages());
+    assert_eq!(packages.len(), rows.len(), "each crate has a row");
+    let mut plain_used = BTreeSet::new();
+    for (name, ours, others) in rows {
         let (common, listed): (BTreeSet<_>, BTreeSet<_>) =
-            used(package, false).partition(|used| PLAIN.contains(used));
-        plain.extend(common);
-        let expected: BTreeSet<&str> = ours.iter().chain(*others).copied().collect();
-        assert_eq!(listed, expected, "the manifest of {name} and its row in the table");
+            used(find(&packages, name), false).partition(|used| plain.contains(used));
+        plain_used.extend(common);
+        assert_eq!(listed, &ours | &others, "the manifest of {name} and its row in the table");
     }
-    assert_eq!(plain, PLAIN.iter().copied().collect(), "each plain crate is used");
+    assert_eq!(plain_used, plain, "each plain crate is used");
 }
 
 #[test]
 fn the_table_points_down_only() {
-    let packages = packages();
-    for (at, (name, ours, _)) in CRATES.iter().enumerate() {
-        let package = packages.iter().find(|it| it.name.as_str() == *name).expect(name);
-        let is_ours = |used: &&str| CRATES.iter().any(|row| row.0 == *used);
+    let ((rows, _), packages) = (table(), packages());
+    let mut below: Vec<&str> = Vec::new();
+    for (name, ours, _) in &rows {
+        let is_ours = |used: &&str| rows.iter().any(|row| row.0 == *used);
         // A dev-dependency of a crate on itself switches features on.
         let for_tests = |used: &&str| *used != "robota-testkit" && used != name;
-        let dev = used(package, true).filter(is_ours).filter(for_tests);
+        let dev = used(find(&packages, name), true).filter(is_ours).filter(for_tests);
         for used in ours.iter().copied().chain(dev) {
-            assert!(CRATES[..at].iter().any(|row| row.0 == used), "{name} -> {used}");
+            assert!(below.contains(&used), "{name} -> {used}");
         }
+        below.push(name);
     }
 }
 
 #[test]
 fn core_07_the_core_depends_on_no_crate_of_ours_and_does_no_io() {
-    assert_eq!(CRATES[0], ("robota-core", &[][..], &["serde-saphyr"][..]));
+    let (name, ours, others) = &table().0[0];
+    assert_eq!((*name, ours.len(), others), ("robota-core", 0, &BTreeSet::from(["serde-saphyr"])));
     let packages = packages();
-    let core = packages.iter().find(|it| it.name.as_str() == "robota-core").unwrap();
-    for it in core.dependencies.iter().filter(|it| it.kind != DependencyKind::Development) {
+    let core = find(&packages, "robota-core").dependencies.iter();
+    // Not `net`, `fs`, `process`, `signal`, `io`.
+    let tokio = ["rt", "sync", "time", "macros"];
+    for it in core.filter(|it| it.kind != DependencyKind::Development) {
         if it.name.starts_with("tokio") {
-            let extra = it.features.iter().find(|name| !CORE_TOKIO.contains(&name.as_str()));
+            let extra = it.features.iter().find(|name| !tokio.contains(&name.as_str()));
             assert!(extra.is_none() && !it.uses_default_features, "{}: {extra:?}", it.name);
         }
     }
@@ -101,45 +86,34 @@ fn core_07_the_core_depends_on_no_crate_of_ours_and_does_no_io() {
 
 #[test]
 fn core_07_the_core_names_no_vendor() {
-    let tree = xtask::tree::Tree::load(&xtask::tree::root()).unwrap();
-    assert_eq!(xtask::tidy::vendors(&tree).unwrap(), [""; 0]);
+    assert_eq!(vendors(&Tree::load(&root()).unwrap()).unwrap(), [""; 0]);
 }
 
 /// Compares the module tables of `docs/ARCHITECTURE.md` with the sources: each module that a table names
-/// exists, and each module of a crate with a table is named.
+/// exists, and each module at the top of a crate with a table is named.
 #[test]
 fn the_architecture_page_lists_every_module() {
-    let root = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-    let page = std::fs::read_to_string(root.join("docs/ARCHITECTURE.md")).unwrap();
-    let mut crates = 0;
+    let tree = Tree::load(&root()).unwrap();
+    let page = tree.text("docs/ARCHITECTURE.md").unwrap();
+    let mut tables = 0;
     for section in page.split("\nModules of `").skip(1) {
         let (folder, table) = section.split_once('`').unwrap();
         let rows = table.trim_start_matches([':', '\n']).lines();
-        let rows: Vec<_> = rows.take_while(|row| row.starts_with('|')).skip(2).collect();
-        if rows.is_empty() {
+        let rows = rows.take_while(|row| row.starts_with('|')).skip(2);
+        let listed: BTreeSet<_> =
+            rows.flat_map(|row| code_spans(row.split('|').nth(1).unwrap())).collect();
+        if listed.is_empty() {
             continue;
         }
-        crates += 1;
-        let source = root.join("crates").join(folder);
-        let names = rows
-            .iter()
-            .flat_map(|row| row.split('|').nth(1).unwrap().split('`').skip(1).step_by(2));
-        let listed: BTreeSet<&str> = names.collect();
-        for name in &listed {
-            assert!(
-                source.join(format!("{name}.rs")).exists(),
-                "{folder}/{name}.rs does not exist"
-            );
-        }
-        for file in std::fs::read_dir(&source).unwrap() {
-            let name = file.unwrap().file_name().into_string().unwrap();
-            let Some(module) = name.strip_suffix(".rs") else { continue };
-            let left_out = ["lib", "main", "tests"].contains(&module);
-            assert!(
-                left_out || listed.contains(module),
-                "docs/ARCHITECTURE.md: add {folder}/{module}"
-            );
-        }
+        tables += 1;
+        let source = format!("crates/{folder}/");
+        let paths = tree.rust().filter_map(|(path, _)| path.strip_prefix(&source));
+        let modules: BTreeSet<_> = paths.filter_map(|path| path.strip_suffix(".rs")).collect();
+        let left_out = |it: &str| it.contains('/') || ["lib", "main", "tests"].contains(&it);
+        let unlisted = modules.iter().find(|it| !left_out(it) && !listed.contains(*it));
+        assert_eq!(unlisted, None, "docs/ARCHITECTURE.md: a module of {folder} is not listed");
+        let missing = listed.iter().find(|name| !modules.contains(*name));
+        assert_eq!(missing, None, "docs/ARCHITECTURE.md: a module of {folder} does not exist");
     }
-    assert!(crates > 5, "the tables were not found");
+    assert!(tables > 5, "the tables were not found");
 }

@@ -1,5 +1,4 @@
-//! Replays the committed fuzz corpora, so that a fixed input stays fixed on machines without a
-//! fuzzer.
+//! Replays the committed fuzz corpora, so that a fixed input stays fixed also without a fuzzer.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;

@@ -1,17 +1,13 @@
 //! The licences, sources and bans of `deny.toml`, checked without an installed `cargo deny`, so that
-//! no machine skips them. `cargo deny check advisories` needs the network and is not part of the
-//! tests.
+//! no machine skips them. The advisories need the network and are not part of the tests.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use cargo_metadata::{CargoOpt, MetadataCommand};
 use spdx::{Expression, Licensee, ParseMode};
 
-fn read(name: &str) -> String {
-    std::fs::read_to_string(xtask::tree::root().join(name)).unwrap()
-}
-
 #[test]
 fn every_third_party_has_an_allowed_licence_and_source_and_is_not_banned() {
+    let read = |name| std::fs::read_to_string(xtask::tree::root().join(name)).unwrap();
     let deny = read("deny.toml");
     // Each entry is on its own line, and its name is the first string.
     let list = |key: &str| -> Vec<&str> {

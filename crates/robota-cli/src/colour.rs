@@ -18,6 +18,7 @@ pub(crate) fn on_stderr() -> bool {
 /// with `NO_COLOR`.
 #[expect(clippy::disallowed_methods, reason = "the program decides about colour, once")]
 fn is_wanted(stream: &impl IsTerminal) -> bool {
+    // An empty value counts as not set (no-color.org).
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     stream.is_terminal()
         && variable("NO_COLOR").is_none()

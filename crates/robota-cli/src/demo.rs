@@ -112,6 +112,7 @@ async fn run_first_act(cwd: &Path, show: Show, cancel: CancellationToken) -> any
     let spec = CommandSpec::new(own, cwd)
         .args::<std::ffi::OsString>(arguments)
         .env(processes::process_environment())
+        // More than the minute for which the first run of check.sh sleeps.
         .timeout(Duration::from_secs(120))
         .sink(OutputSink::new(output::bytes));
     let outcome = Supervisor::new().run(spec, &cancel).await?;
@@ -144,6 +145,7 @@ async fn first_act(cwd: &Path, show: Show) -> anyhow::Result<Exit> {
 /// Resumes the session in this process, and finishes the work.
 async fn second_act(cwd: &Path, show: Show, cancel: CancellationToken) -> anyhow::Result<Exit> {
     // The reaper of the crashed process ends the command and records its exit; that takes a moment.
+    // Two seconds at most: without the record the session is resumed all the same.
     for _ in 0..200 {
         if processes::recovery_hints(cwd).iter().any(|hint| hint.exit.is_some()) {
             break;

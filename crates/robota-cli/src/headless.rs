@@ -154,6 +154,7 @@ pub(crate) async fn run(args: PrintArgs, known: &OnceCell<SessionId>) -> anyhow:
             .map_err(|error| Configuration::wrap(error.into()))?;
     }
     let fallback = fallback(&args, &setup, &mut chosen).await?;
+    // Its calls would count as free, so the budget would never be used up.
     if options.budget.is_some() && !has_price(&chosen.model) {
         return Err(Configuration::wrap(anyhow::anyhow!(no_price(&chosen.model))));
     }
@@ -280,6 +281,7 @@ pub(crate) async fn run(args: PrintArgs, known: &OnceCell<SessionId>) -> anyhow:
     for task in [events, metrics].into_iter().flatten() {
         let _ = task.await;
     }
+    // After the task that counts has seen the last event.
     telemetry.finish().await;
     exit
 }
@@ -326,6 +328,7 @@ pub(crate) async fn fallback(
         let request = ProviderRequest { provider, model: WantedModel::Flag(Some(model)) };
         let second = match provider::choose(request, setup).await {
             Ok(second) => second,
+            // A user who names a model relies on it; the setting only offers one.
             Err(error) if flag.is_some() => return Err(Configuration::wrap(error)),
             Err(error) if error.is::<ModelNotAvailable>() => {
                 output::note(&format!("robota: the setting fallbackModel: {error:#}"));
@@ -347,6 +350,7 @@ pub(crate) async fn fallback(
             }
         }
         let ChosenProvider { provider, model, secrets, .. } = second;
+        // Outputs must not show the keys of these providers either.
         chosen.secrets.extend(secrets);
         found.push((provider, model));
     }
@@ -381,6 +385,8 @@ const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 /// Waits until the host has written its first line. A host that is still writing it would report a
 /// broken pipe instead of the failure that it can read.
 pub(crate) fn wait_for_first_line() {
+    // On a thread that nothing joins: a read that blocks cannot be cancelled, and must not keep the
+    // program from ending.
     let (send, receive) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let _ = std::io::stdin().read_line(&mut String::new());
@@ -414,6 +420,7 @@ pub(crate) fn print_failure(
         None => message.to_owned(),
     };
     let uuid = RandomIds.next().to_string();
+    // Every line of the protocol has an id of a session, also if there is none yet.
     let session = session.map_or_else(|| RandomIds.next().to_string(), ToString::to_string);
     let line = result::failure(&message, &session, &uuid);
     let Ok(line) = serde_json::to_string(&line) else { return };

@@ -78,6 +78,7 @@ impl ProgramSessions {
         if let Some(store) = stores.get(&cwd) {
             return Ok(store.clone());
         }
+        // Only this store is in the folder, where a checkout may have put links.
         if self.args.store.is_none() {
             store::check_project_folder(&cwd)?;
         }

@@ -22,6 +22,7 @@ pub(crate) fn read_stdin(max_line: u64) -> mpsc::Receiver<InputLine> {
     std::thread::spawn(move || {
         let mut input = std::io::stdin().lock();
         while let Some(line) = next_line(&mut input, max_line) {
+            // Waits while the queue is full: a host that writes fast cannot fill the memory.
             if send.blocking_send(line).is_err() {
                 break;
             }

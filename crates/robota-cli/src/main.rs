@@ -144,6 +144,7 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse_from(args::before_command::move_behind(arguments)) {
         Ok(cli) => cli.complete(),
         Err(error) => {
+            // Clap reports --help and --version as errors too.
             let exit = if error.use_stderr() { Exit::Usage } else { Exit::Ok };
             match unknown_option(&error) {
                 Some(text) => output::note(&text),

@@ -39,6 +39,7 @@ use environment::Variables;
 const SCRIPTED_MODEL: &str = "scripted";
 
 /// The vendor whose key `apiKeyHelper` prints, if nothing else selects one.
+// The setting is one of Claude Code, which calls this vendor.
 const HELPED_VENDOR: &str = "anthropic";
 
 /// How long the search for local model servers waits for a response.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::output;
 
 /// The size limit of piped input.
+// As much as Claude Code reads.
 const MAX_BYTES: usize = 10 * 1024 * 1024;
 
 /// How long to wait for the first byte of piped input if the command line has a prompt. Editors

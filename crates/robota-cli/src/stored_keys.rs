@@ -89,6 +89,7 @@ impl StoredKeys {
     pub(crate) fn secrets(&self) -> impl Iterator<Item = Secret> + '_ {
         self.keys.values().filter_map(|key| match key {
             StoredKey::Key(key) => Some(Secret::new(key.as_str())),
+            // The keyring may ask for a password. Its keys become known when a provider is built.
             StoredKey::Keyring => None,
         })
     }

@@ -63,6 +63,7 @@ impl Telemetry {
     pub(crate) async fn finish(self) {
         let Some(guard) = self.guard else { return };
         let timeout = std::time::Duration::from_secs(2);
+        // It blocks, and the runtime has one thread only.
         let sent = tokio::task::spawn_blocking(move || guard.shutdown(timeout)).await;
         if let Ok(Err(error)) = sent {
             crate::output::note(&format!("robota: {error}"));

@@ -1,7 +1,6 @@
 //! The public API of a crate as text, so that a change of it is seen in review.
 //!
-//! The sources are parsed, not compiled: of what a macro defines only methods are listed, and features
-//! are not evaluated.
+//! The sources are parsed, not compiled: macros add only methods, and features are not evaluated.
 
 mod item;
 
@@ -11,7 +10,7 @@ use anyhow::{Context as _, Result};
 use syn::{Item, ItemMacro, UseTree};
 
 use self::item::{
-    has_example, is_hidden, is_public, is_public_type, macro_methods, members, name, signature,
+    Macros, is_hidden, is_public, lacks_example, macro_methods, members, name, signature,
 };
 use crate::tree::Tree;
 
@@ -27,50 +26,40 @@ pub fn page(tree: &Tree, name: &str) -> Result<String> {
     Ok(format!("{name}: {header}\n{}\n", listing.lines.join("\n")))
 }
 
-/// Returns the public types whose documentation has no example: all of `robota-sdk`, and those at the
-/// root of `robota`.
-pub fn without_example(tree: &Tree) -> Result<Vec<String>> {
+/// Returns the public types without an example: of all `robota-sdk`, and of the root of `robota`.
+pub fn without_example(tree: &Tree) -> Result<BTreeSet<String>> {
     let sources = Sources::load(tree)?;
     let sdk = sources.modules.iter().filter(|(path, _)| path[0] == "robota_sdk");
     let sdk = sdk.flat_map(|(path, items)| items.iter().map(|item| (path.as_slice(), item)));
     let root = ["robota".to_owned()];
     let exports = sources.modules.get(root.as_slice()).into_iter().flatten().flat_map(exports);
     let exports = exports.filter_map(|(target, _)| sources.find(&root, &target, 0));
-    let bare = sdk.chain(exports).filter(|(_, item)| is_public_type(item) && !has_example(item));
-    let bare: BTreeSet<_> =
-        bare.map(|(path, item)| format!("{}::{}", path.join("::"), name(item))).collect();
-    Ok(bare.into_iter().collect())
+    let bare = sdk.chain(exports).filter(|(_, item)| lacks_example(item));
+    Ok(bare.map(|(path, item)| format!("{}::{}", path.join("::"), name(item))).collect())
 }
 
 /// The items of every module of our crates.
 struct Sources {
     modules: BTreeMap<Vec<String>, Vec<Item>>,
-    /// The public methods that each macro defines where it is used.
-    macros: BTreeMap<String, Vec<String>>,
+    macros: Macros,
 }
 
 impl Sources {
     fn load(tree: &Tree) -> Result<Self> {
         let mut sources = Self { modules: BTreeMap::new(), macros: BTreeMap::new() };
-        for file in &tree.files {
-            let inner = file.path.strip_prefix("crates/");
-            if let Some(name) = inner.and_then(|inner| inner.strip_suffix("/src/lib.rs")) {
-                let folder = file.path.trim_end_matches("/lib.rs");
-                let items = parse(tree, &file.path)?;
-                sources.add(tree, items, folder, vec![name.replace('-', "_")])?;
+        for (path, _) in tree.files() {
+            let folder = path.strip_suffix("/lib.rs").unwrap_or_default();
+            let inner = folder.strip_prefix("crates/");
+            if let Some(name) = inner.and_then(|inner| inner.strip_suffix("/src")) {
+                let items = parse(tree, path)?;
+                sources.add(tree, items, folder, &[name.replace('-', "_")])?;
             }
         }
         Ok(sources)
     }
 
     /// Adds the items of a module, and the modules that it declares: inline, or in files of `folder`.
-    fn add(
-        &mut self,
-        tree: &Tree,
-        items: Vec<Item>,
-        folder: &str,
-        path: Vec<String>,
-    ) -> Result<()> {
+    fn add(&mut self, tree: &Tree, items: Vec<Item>, folder: &str, path: &Path) -> Result<()> {
         for item in &items {
             match item {
                 Item::Macro(ItemMacro { ident: Some(name), mac, .. }) => {
@@ -78,19 +67,16 @@ impl Sources {
                 }
                 Item::Mod(inner) if !is_hidden(&inner.attrs) => {
                     let below = format!("{folder}/{}", inner.ident);
-                    let file = [".rs", "/mod.rs"].map(|end| format!("{below}{end}"));
-                    let file = file.iter().find(|file| tree.text(file).is_some());
-                    let items = match (&inner.content, file) {
-                        (Some((_, items)), _) => items.clone(),
-                        (None, file) => parse(tree, file.with_context(|| below.clone())?)?,
+                    let items = match &inner.content {
+                        Some((_, items)) => items.clone(),
+                        None => parse(tree, &format!("{below}.rs"))?,
                     };
-                    let inner = [path.as_slice(), &[inner.ident.to_string()]].concat();
-                    self.add(tree, items, &below, inner)?;
+                    self.add(tree, items, &below, &[path, &[inner.ident.to_string()]].concat())?;
                 }
                 _ => {}
             }
         }
-        self.modules.insert(path, items);
+        self.modules.insert(path.to_vec(), items);
         Ok(())
     }
 
@@ -101,8 +87,7 @@ impl Sources {
         found.is_none_or(|(_, found)| std::ptr::eq(found, item))
     }
 
-    /// Follows a path that a module names, also through re-exports. Returns the item and its module;
-    /// none for a module, a macro, or an item of another project.
+    /// Follows a path that a module names, also through re-exports, to an item of ours and its module.
     fn find(&self, module: &Path, target: &Path, depth: usize) -> Option<(&Path, &Item)> {
         let (first, rest) = target.split_first()?;
         let path = match first.as_str() {
@@ -180,33 +165,36 @@ impl Listing<'_> {
 /// Returns the paths that a public item adds to its module, each with the name it gets there.
 fn exports(item: &Item) -> Vec<(Vec<String>, String)> {
     match item {
-        item if !is_public(item) => Vec::new(),
-        Item::Use(_) => uses(item),
-        Item::Mod(_) => Vec::new(),
-        item => vec![(vec!["self".to_owned(), name(item)], name(item))],
+        Item::Use(_) if is_public(item) => uses(item),
+        item if is_public(item) && !matches!(item, Item::Mod(_)) => {
+            vec![(vec!["self".to_owned(), name(item)], name(item))]
+        }
+        _ => Vec::new(),
     }
 }
 
 /// Returns the paths that a `use` names, each with the name it gets here.
 fn uses(item: &Item) -> Vec<(Vec<String>, String)> {
-    fn walk(tree: &UseTree, before: &[String], out: &mut Vec<(Vec<String>, String)>) {
-        let with = |name: &str| [before, &[name.to_owned()]].concat();
-        match tree {
-            UseTree::Path(path) => walk(&path.tree, &with(&path.ident.to_string()), out),
-            UseTree::Name(name) if name.ident == "self" => {
-                out.push((before.to_vec(), before.last().cloned().unwrap_or_default()));
-            }
-            UseTree::Name(it) => out.push((with(&it.ident.to_string()), it.ident.to_string())),
-            UseTree::Rename(it) => out.push((with(&it.ident.to_string()), it.rename.to_string())),
-            UseTree::Glob(_) => out.push((with("*"), "*".to_owned())),
-            UseTree::Group(group) => group.items.iter().for_each(|tree| walk(tree, before, out)),
+    match item {
+        Item::Use(item) => uses_below(&item.tree, &[]),
+        _ => Vec::new(),
+    }
+}
+
+fn uses_below(tree: &UseTree, before: &Path) -> Vec<(Vec<String>, String)> {
+    let with = |name: &dyn ToString| [before, &[name.to_string()]].concat();
+    match tree {
+        UseTree::Path(it) => uses_below(&it.tree, &with(&it.ident)),
+        UseTree::Name(it) if it.ident == "self" => {
+            vec![(before.to_vec(), before.last().cloned().unwrap_or_default())]
+        }
+        UseTree::Name(it) => vec![(with(&it.ident), it.ident.to_string())],
+        UseTree::Rename(it) => vec![(with(&it.ident), it.rename.to_string())],
+        UseTree::Glob(_) => vec![(with(&"*"), "*".to_owned())],
+        UseTree::Group(group) => {
+            group.items.iter().flat_map(|tree| uses_below(tree, before)).collect()
         }
     }
-    let mut out = Vec::new();
-    if let Item::Use(item) = item {
-        walk(&item.tree, &[], &mut out);
-    }
-    out
 }
 
 #[cfg(test)]

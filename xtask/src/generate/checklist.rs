@@ -2,7 +2,8 @@
 //! made from `docs/checklist.ids`, whose first lines explain the format. The names of the tests are
 //! checked against the sources; whether a test asserts the clause is for the reviewer of a change.
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use regex::{Captures, Regex};
 
 use super::{codes, table};
 use crate::tree::{Tree, function};
@@ -75,22 +76,26 @@ fn load(tree: &Tree) -> Result<Vec<Promise<'_>>> {
 }
 
 fn parse(text: &str) -> Result<Vec<Promise<'_>>> {
+    let kinds = Regex::new(
+        "^((?<id>[A-Z]+-[0-9]{2}) (?<title>.+)|(?<status>shown|partial|not yet): (?<text>.+)|\
+         \x20 by (?<test>.+)|  missing: (?<missing>.+)|#.*|)$",
+    )?;
     let mut promises = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
-        if !line.is_empty() && !line.starts_with('#') {
-            parse_line(&mut promises, line).with_context(|| format!("{IDS}:{number}: `{line}`"))?;
-        }
+        let place = || format!("{IDS}:{number}: `{line}`");
+        let found = kinds.captures(line).context("no line of one of the kinds");
+        take(&mut promises, &found.with_context(place)?).with_context(place)?;
     }
     for Promise { id, clauses, .. } in &promises {
         ensure!(!clauses.is_empty(), "{IDS}: {id} has no clause");
         for Clause { status, text, tests, missing } in clauses {
-            let complete = match *status {
-                "shown" => !tests.is_empty() && missing.is_none(),
-                "partial" => missing.is_some(),
-                _ => tests.is_empty() && missing.is_none(),
+            let by_details = match (missing, tests.is_empty()) {
+                (Some(_), _) => "partial",
+                (None, false) => "shown",
+                (None, true) => "not yet",
             };
             ensure!(
-                complete,
+                *status == by_details,
                 "{IDS}: {id}: `{text}`: a shown clause names tests, a partial one says what is \
                  missing, and one that is not yet shown has neither"
             );
@@ -99,39 +104,27 @@ fn parse(text: &str) -> Result<Vec<Promise<'_>>> {
     Ok(promises)
 }
 
-fn parse_line<'a>(promises: &mut Vec<Promise<'a>>, line: &'a str) -> Result<()> {
-    let (key, text) = line.split_once(": ").unwrap_or((line, ""));
-    if STATUSES.contains(&key) {
-        let promise = promises.last_mut().context("a clause before the first id")?;
-        promise.clauses.push(Clause { status: key, text, tests: Vec::new(), missing: None });
-    } else if line.starts_with(' ') {
-        let clauses = promises.last_mut().and_then(|promise| promise.clauses.last_mut());
-        let clause = clauses.context("a detail before the first clause")?;
-        match line.strip_prefix("  by ") {
-            Some(test) => clause.tests.push(test),
-            None if key == "  missing" => clause.missing = Some(text),
-            None => bail!("neither `by NAME` nor `missing: TEXT`"),
-        }
-    } else {
-        let (id, title) = line.split_once(' ').context("not of the form `CORE-01 Title`")?;
-        ensure!(id_of(&format!("{}_", id.replace('-', "_"))).as_deref() == Some(id), "no id");
+/// Takes a line: it begins a promise or a clause, or belongs to the last clause.
+fn take<'a>(promises: &mut Vec<Promise<'a>>, line: &Captures<'a>) -> Result<()> {
+    let part = |name: &str| line.name(name).map(|part| part.as_str());
+    if let (Some(id), Some(title)) = (part("id"), part("title")) {
         ensure!(!promises.iter().any(|promise| promise.id == id), "{id} is there twice");
         promises.push(Promise { id, title, clauses: Vec::new() });
+    } else if let (Some(status), Some(text)) = (part("status"), part("text")) {
+        let promise = promises.last_mut().context("a clause before the first id")?;
+        promise.clauses.push(Clause { status, text, tests: Vec::new(), missing: None });
+    } else if let Some(detail) = part("test").or(part("missing")) {
+        let clauses = promises.last_mut().and_then(|promise| promise.clauses.last_mut());
+        let clause = clauses.context("a detail before the first clause")?;
+        match part("test") {
+            Some(test) => clause.tests.push(test),
+            None => clause.missing = Some(detail),
+        }
     }
     Ok(())
 }
 
-/// Returns the id at the start of a name: `CORE-01` of `core_01_round_trip`.
-fn id_of(name: &str) -> Option<String> {
-    let (area, rest) = name.split_once('_')?;
-    let (number, _) = rest.split_once('_')?;
-    let digits = number.len() == 2 && number.bytes().all(|byte| byte.is_ascii_digit());
-    let letters = !area.is_empty() && area.bytes().all(|byte| byte.is_ascii_alphabetic());
-    (digits && letters).then(|| format!("{}-{number}", area.to_uppercase()))
-}
-
-/// Checks that each named test is exactly one test, and that no test is named after an id that is
-/// not in the list. Reports all mistakes together.
+/// Checks that each named test is exactly one, and that no test has an id that is not in the list.
 fn check(promises: &[Promise<'_>], tests: &[String]) -> Result<()> {
     let mut wrong = Vec::new();
     let names: Vec<&str> = tests.iter().filter_map(|path| path.rsplit("::").next()).collect();
@@ -147,12 +140,14 @@ fn check(promises: &[Promise<'_>], tests: &[String]) -> Result<()> {
             }
         }
     }
-    let area = |id: &str| id.split('-').next().unwrap_or_default().to_owned();
-    for name in names {
-        if let Some(id) = id_of(name)
-            && promises.iter().any(|promise| area(promise.id) == area(&id))
-            && !promises.iter().any(|promise| promise.id == id)
-        {
+    let ids: Vec<&str> = promises.iter().map(|promise| promise.id).collect();
+    // A test that begins with the id of a promise: `core_01_round_trip`.
+    let named = Regex::new("^([a-z]+)_([0-9]{2})_")?;
+    for (name, found) in names.iter().filter_map(|name| Some((name, named.captures(name)?))) {
+        let area = found[1].to_uppercase() + "-";
+        let id = format!("{area}{}", &found[2]);
+        let mut of_area = ids.iter().filter(|it| it.starts_with(&area)).peekable();
+        if of_area.peek().is_some() && !of_area.any(|it| *it == id) {
             wrong.push(format!("the test `{name}` names {id}, which is not in the list"));
         }
     }
@@ -164,11 +159,11 @@ fn check(promises: &[Promise<'_>], tests: &[String]) -> Result<()> {
 /// out. Cases of the conformance suites count as tests: the adapters run each of them.
 fn tests(tree: &Tree) -> Vec<String> {
     let mut found = Vec::new();
-    for file in tree.rust() {
-        let path = file.path.trim_end_matches(".rs").replace('/', "::");
-        let suite = file.path.contains("_suite/");
+    for (path, text) in tree.rust() {
+        let suite = path.contains("_suite/");
+        let path = path.trim_end_matches(".rs").replace('/', "::");
         let (mut test, mut ignored) = (false, false);
-        for line in file.text.lines().map(str::trim_start) {
+        for line in text.lines().map(str::trim_start) {
             if line.starts_with("#[") {
                 test |= line.starts_with("#[test]") || line.contains("::test");
                 ignored |= line.starts_with("#[ignore");

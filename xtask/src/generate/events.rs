@@ -1,8 +1,9 @@
-//! `docs/events.md` and `docs/schema/events.schema.json`, made from the event table and the types
-//! of the events.
+//! `docs/events.md` and `docs/schema/events.schema.json`, from the event table and the types of events.
 
 mod fields;
 mod vocabulary;
+
+use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use robota_core::event::{Barrier, Event, Nature, TABLE};
@@ -32,13 +33,10 @@ impl Shapes {
         schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")
     }
 
-    /// Returns the named schemas that are not the data of an event, by name.
-    fn shared(&self) -> Vec<(&String, &Value)> {
+    /// Returns the named schemas that are not the data of an event.
+    fn shared(&self) -> BTreeMap<&String, &Value> {
         let data: Vec<_> = self.events.iter().filter_map(|(_, it)| Self::target(it)).collect();
-        let other = self.named.iter().filter(|(name, _)| !data.contains(&name.as_str()));
-        let mut shared: Vec<_> = other.collect();
-        shared.sort_by_key(|(name, _)| *name);
-        shared
+        self.named.iter().filter(|(name, _)| !data.contains(&name.as_str())).collect()
     }
 }
 
@@ -46,11 +44,8 @@ impl Shapes {
 pub fn schema() -> Result<Value> {
     let shapes = Shapes::new();
     let kinds = shapes.events.iter().zip(TABLE).map(|((name, data), info)| {
-        json!({
-            "title": name,
-            "description": info.doc,
-            "properties": {"type": {"const": name}, "data": data},
-        })
+        let properties = json!({"type": {"const": name}, "data": data});
+        json!({"title": name, "description": info.doc, "properties": properties})
     });
     let names: Vec<&str> = TABLE.iter().map(|info| info.name).collect();
     let unknown = json!({

@@ -7,19 +7,14 @@ use serde_json::Value;
 use super::table;
 use crate::tree::Tree;
 
-/// The files of the corpus and their titles.
-const CORPUS: &[(&str, &str)] = &[
-    ("fixtures/policy/shell.jsonl", "Commands"),
-    ("fixtures/policy/rules.jsonl", "Files, hosts, servers and agents"),
-];
-
 const HEAD: &str = include_str!("permissions/head.txt");
 
 /// Makes the page.
 pub fn page(tree: &Tree) -> Result<String> {
     let mut page = HEAD.to_owned();
-    for (path, title) in CORPUS {
-        let text = tree.text(path).with_context(|| format!("{path} is missing"))?;
+    for (file, title) in [("shell", "Commands"), ("rules", "Files, hosts, servers and agents")] {
+        let path = format!("fixtures/policy/{file}.jsonl");
+        let text = tree.text(&path).with_context(|| format!("{path} is missing"))?;
         let mut rows = Vec::new();
         for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.is_empty()) {
             let place = || format!("{path}:{number}");
@@ -53,14 +48,8 @@ fn row(case: &Value) -> Result<Vec<String>> {
 
 /// Formats code on one line: control characters are escaped.
 fn code(text: &str) -> String {
-    let mut plain = String::new();
-    for c in text.chars() {
-        match c {
-            '\n' => plain.push_str("\\n"),
-            c if c.is_control() => plain.extend(c.escape_unicode()),
-            c => plain.push(c),
-        }
-    }
+    let shown = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.into() };
+    let plain: String = text.chars().map(shown).collect();
     if plain.contains('`') { format!("`` {plain} ``") } else { format!("`{plain}`") }
 }
 

@@ -4,7 +4,7 @@ use super::*;
 fn the_first_failing_step_stops_the_rest() {
     let steps: [Step<'_>; 3] = [
         ("one", &|| Ok(())),
-        ("two", &|| bail!("a tab")),
+        ("two", &|| Err(anyhow!("a tab"))),
         ("three", &|| panic!("it must not run")),
     ];
     let error = run_all(&steps).unwrap_err();

@@ -11,6 +11,6 @@ fn the_repository_is_read_without_what_is_built() {
 fn a_source_belongs_to_a_package_and_fixtures_are_not_sources() {
     assert_eq!(package("crates/robota-core/src/lib.rs"), Some("crates/robota-core"));
     assert_eq!(package("fuzz/src/lib.rs"), None);
-    let tree = Tree::of(&[("crates/a/src/lib.rs", ""), ("crates/a/tests/fixtures/bad.rs", "")]);
+    let tree = Tree::parse("-- crates/a/src/lib.rs\n-- crates/a/tests/fixtures/bad.rs");
     assert_eq!(tree.rust().count(), 1);
 }

@@ -258,6 +258,7 @@ pub(crate) struct PrintArgs {
     pub(crate) settings: SettingsArgs,
 
     /// Write a debug log to FILE [default: .robota/logs/debug.log].
+    // In `--debug PROMPT` the prompt would be the file.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub(crate) debug: Option<Option<PathBuf>>,
 

@@ -18,6 +18,7 @@ use crate::setup::Setup;
 use crate::{Exit, output};
 
 /// How long the terminal waits for the provider.
+// Less than the command waits: the page shows nothing before all checks have ended.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The result of one check.

@@ -53,6 +53,7 @@ fn declared_class(tool: &str) -> Class {
 
 /// The classes of the built-in tools, as the tools themselves declare them: `permissions check` must
 /// give the verdict that a run gives.
+// Made once, because a batch judges many calls.
 static CLASSES: LazyLock<HashMap<String, Class>> = LazyLock::new(|| {
     let workspace = ToolWorkspace::new("/", Supervisor::new(), Environment::new());
     let mut classes = HashMap::new();

@@ -356,6 +356,7 @@ async fn run_schedules(args: RunArgs) -> anyhow::Result<Exit> {
             },
         }
     }
+    // Ctrl-C is how this command ends, so it is no failure.
     interactive.shutdown("interrupted").await?;
     Ok(Exit::Ok)
 }

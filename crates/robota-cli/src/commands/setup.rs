@@ -55,6 +55,7 @@ pub(crate) async fn offer(cwd: Option<PathBuf>) -> bool {
     output::note("No model provider is configured.");
     let answer = prompt::ask("Set one up now? (y, or n to see the other ways)", Some("y"));
     let yes = answer.is_ok_and(|answer| answer.to_lowercase().starts_with('y'));
+    // Without a home folder there is no place for the settings.
     if !home || !yes {
         return false;
     }
@@ -191,6 +192,7 @@ fn choose_key(args: &SetupArgs, vendor: &Profile, setup: &Setup) -> anyhow::Resu
     let lookup = |name: &str| setup.environment.get(name).map(str::to_owned);
     if let Some(name) = &args.key_env {
         let variable = EnvRef::new(name).map_err(|error| Usage(format!("--key-env: {error}")))?;
+        // Read now, so that a typing error in the name is not found only by the first run.
         let secret = variable.resolve(&lookup)?;
         return Ok(Key::Variable(variable, secret));
     }
@@ -224,6 +226,7 @@ fn choose_key(args: &SetupArgs, vendor: &Profile, setup: &Setup) -> anyhow::Resu
         return Ok(key);
     }
     let asks = vendor.setup.iter().any(|prompt| prompt.field == SetupField::ApiKey);
+    // Some vendors take a key or other credentials, such as those of a cloud account.
     if vendor.credential != CredentialRequirement::Required || vendor.credentials.is_some() {
         if !asks || !prompt::is_interactive() {
             return Ok(Key::None);
@@ -308,6 +311,7 @@ fn write_settings(
     };
     // Fields that an earlier set-up wrote and this one leaves out are removed.
     for field in ["type", "model", "apiKey", "baseURL"] {
+        // As a text of JSON: a name with a dot is quoted in a path of keys.
         set(&format!("providers.{}.{field}", Value::from(name)), profile.get(field))?;
     }
     Ok(set("currentProvider", Some(&Value::from(name)))?.file)

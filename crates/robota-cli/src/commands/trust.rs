@@ -156,6 +156,7 @@ fn report_repository(programs: &[RepositoryProgram]) {
          not part of what you trust here; read-only git commands of the agent ignore it:",
     );
     for RepositoryProgram { file, key, value } in programs {
+        // Escaped, because a checkout could hide a part of the value by characters of the terminal.
         output::line(&format!("  {}: `{key}` = {value:?}", shown(file)));
     }
 }

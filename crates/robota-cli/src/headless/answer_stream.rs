@@ -70,6 +70,7 @@ impl AnswerStream {
     /// Returns the id of the answer.
     pub(crate) fn id(&mut self, ids: &dyn Ids) -> &str {
         if self.id.is_empty() {
+            // Not the id of the service: not every service gives one, and the journal keeps none.
             self.id = format!("msg_{}", ids.next().simple());
         }
         &self.id

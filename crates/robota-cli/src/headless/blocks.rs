@@ -31,6 +31,7 @@ pub(crate) fn of_answer(content: &[message::Block]) -> impl Iterator<Item = Bloc
             name: &call.name,
             input: match &call.input {
                 ToolInput::Json(input) => Cow::Borrowed(input),
+                // The Messages API has an object here, and these arguments are not JSON.
                 ToolInput::Unparsed(unparsed) => Cow::Owned(json!({"unparsed": unparsed.raw})),
             },
         }),
@@ -66,6 +67,7 @@ pub(crate) fn citation_values(block: &message::Opaque, text: &str) -> Option<Vec
                 "url": citation.url,
                 "title": citation.title,
                 "cited_text": citation.text,
+                // The Messages API requires it. Only the search of that service can fill it.
                 "encrypted_index": "",
             })
         })
@@ -95,6 +97,7 @@ pub(crate) fn of_result<'a>(result: &'a ToolResult, blobs: &LoadedBlobs) -> Bloc
 
 /// Returns an image or a document, or a note that names it if it is too large for a line.
 fn image_block(image: &Image, blobs: &LoadedBlobs) -> Value {
+    // The core has one kind of block for images and documents.
     let kind = if image.media_type.starts_with("image/") { "image" } else { "document" };
     if let Some(bytes) = blobs.get(&image.blob) {
         let (media_type, data) = (&image.media_type, STANDARD.encode(bytes));

@@ -32,6 +32,7 @@ pub(super) async fn reply(
     for part in &session.conversation().loaded().parts {
         if part.name == "skills" {
             skills += part.tokens;
+        // A part that was read from a file has its path as the name.
         } else if PathBuf::from(&part.name).is_absolute() {
             files.push(json!({"path": part.name, "type": "Project", "tokens": part.tokens}));
         } else {
@@ -140,6 +141,7 @@ fn usage_reply(rows: &[Row], (used, window): (u64, u64), share: f64, model: &str
         "maxTokens": window,
         "rawMaxTokens": window,
         "percentage": share,
+        // The published type requires it: a drawing of the categories, which is not made here.
         "gridRows": [],
         "model": model,
         "memoryFiles": [],

@@ -94,6 +94,7 @@ pub(super) fn models(
         }
     };
     let default_name = format!("Default ({})", catalogue.name(default_model));
+    // By this name a host goes back to the model of the start.
     let first = model("default", default_model, default_name);
     let choices = model_choices(vendor, current, available).into_iter();
     let others = choices.map(|ModelChoice { id, name }| model(&id, &id, name));

@@ -266,6 +266,7 @@ impl Drive {
             self.follow_up(&mut progress).await?;
             self.print_idle(&progress);
         }
+        // They wait for the end of the turn, and the session must not be closed before.
         for injected in self.injected.drain(..) {
             let _ = injected.await;
         }
@@ -468,6 +469,7 @@ impl Drive {
         }
         if let Event::TurnStarted(data) = event.event() {
             self.writer.state(SessionStateText::Running);
+            // At every turn, as in Claude Code.
             self.print_init(&data.model);
         }
         if let Event::ModeChanged(data) = event.event() {
@@ -621,6 +623,7 @@ impl Drive {
         let continues = self.follow_ups.continues;
         let shows_last = match self.options.format {
             OutputFormat::Text => true,
+            // With `--verbose` it is an array of all lines, so every result is in it.
             OutputFormat::Json => !self.writer.is_on(),
             OutputFormat::StreamJson | OutputFormat::Events => false,
         };
@@ -654,6 +657,7 @@ impl Drive {
                 });
             }
             OutputFormat::Events => {
+                // The events themselves are printed by `print_events`; this text is for people.
                 if outcome.is_error {
                     output::error(&outcome.text);
                 }

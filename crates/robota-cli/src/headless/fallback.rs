@@ -60,6 +60,7 @@ impl Fallback {
         };
         if let Err(reason) = switch.ask(&*context.hooks).await {
             tracing::info!(model = self.model, reason, "hooks blocked the fallback");
+            // The error of the overloaded model, whose call is retried as without other models.
             return Err(error);
         }
         // Before the call: the provider may be a chain itself, which then sets the model that
@@ -103,6 +104,7 @@ impl Provider for FallbackProvider {
     }
 
     fn inner(&self) -> Option<&dyn Provider> {
+        // Capabilities and limits are those of the model that the session named.
         Some(&*self.first)
     }
 
@@ -121,6 +123,7 @@ impl Provider for FallbackProvider {
                 Err(error)
             }
             Ok(stream) => {
+                // Before the answer is read: at its end, its tokens are counted for this model.
                 *self.second.served.lock() = self.first_model.clone();
                 let second = Some(Second {
                     first_model: self.first_model.clone(),

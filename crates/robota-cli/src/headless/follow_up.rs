@@ -21,6 +21,7 @@ use super::turn_record::TurnRecord;
 const LIMIT_VARIABLE: &str = "CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS";
 
 /// The limit without the variable.
+// Agent SDKs end their own wait after the same time.
 const LIMIT: Duration = Duration::from_secs(600);
 
 /// What the prompt of such a turn says. The reports of the agents come with it.

@@ -130,6 +130,7 @@ pub(crate) fn print(change: &HookChange, writer: &LineWriter, redactor: &Redacto
             (HookOutcome::Error, None)
         }
         End::Exit(HookExit { end: HookEnd::Signal(_), .. }) => (HookOutcome::Error, None),
+        // The protocol has no outcome of its own for a time limit.
         End::Exit(HookExit { end: HookEnd::TimedOut, .. }) | End::Cancelled => {
             (HookOutcome::Cancelled, None)
         }

@@ -171,6 +171,7 @@ impl HookExecutor for CallbackExecutor {
             // A callback that returns nothing decides nothing.
             Ok(Value::Null) => HookExit::code(0, "", ""),
             Ok(_) => HookExit::failed("the host's answer is not an object"),
+            // Not a failure like the others: after a call, a timeout is a warning only.
             Err(HostError::TimedOut(_)) => HookExit::silent(HookEnd::TimedOut),
             Err(error @ (HostError::Gone | HostError::Refused(_) | HostError::TooLong(_))) => {
                 HookExit::failed(error.to_string())

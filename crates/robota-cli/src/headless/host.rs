@@ -110,6 +110,7 @@ impl Host {
             HostRequest::HookCallback { .. } | HostRequest::McpMessage { .. } => None,
         };
         let is_question = asker.is_some();
+        // Its type has one value, the name of this kind of line, so that the schema has it too.
         let kind = Default::default();
         let line = ControlRequestLine { kind, request_id: &request_id, request };
         // What the host decides about is never shortened: it would decide about something else.

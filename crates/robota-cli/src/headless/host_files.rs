@@ -15,6 +15,7 @@ use crate::setup::Setup;
 use crate::terminal::popup::matching_files;
 
 /// How many files a host receives at most.
+// As many as Claude Code shows.
 const MAX_SUGGESTIONS: usize = 15;
 
 /// Finds the files that match what a user typed after `@`, without those that rules deny.

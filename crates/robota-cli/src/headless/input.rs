@@ -108,12 +108,15 @@ pub(crate) enum FromHost {
 /// Answers go to the host link at once; everything else comes out of the channel. At the end of the
 /// input the channel closes and `gone` is cancelled.
 pub(crate) fn read(host: Arc<Host>, gone: CancellationToken) -> mpsc::UnboundedReceiver<FromHost> {
+    // Unbounded, because this thread also passes on answers: with a full queue it would not read
+    // the answer for which the run waits.
     let (send, receive) = mpsc::unbounded_channel();
     std::thread::spawn(move || {
         let mut input = std::io::stdin().lock();
         let mut line = Vec::new();
         loop {
             line.clear();
+            // A longer line is cut here. It is then not valid, and ends the run.
             let message = match (&mut input).take(MAX_LINE).read_until(b'\n', &mut line) {
                 Ok(0) => break,
                 Ok(_) if line.trim_ascii().is_empty() => continue,
@@ -184,6 +187,7 @@ fn replace_lone_surrogates(line: &[u8]) -> Option<Vec<u8>> {
             },
             (b'\\', Some(0xdc00..=0xdfff)) => 0,
             (b'\\', Some(_)) => 6,
+            // With the letter behind it: the second backslash of `\\` begins no escape.
             (b'\\', None) => 2,
             _ => 1,
         };

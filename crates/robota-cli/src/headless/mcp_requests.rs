@@ -16,6 +16,7 @@ use super::host::Reply;
 use super::requests::{LaterReply, Requests, failed};
 
 /// How long a call for the host may take.
+// This default and the bounds of `timeout_ms` are those of the protocol.
 const DEFAULT_CALL_MS: u64 = 120_000;
 
 /// A call for the host.
@@ -55,6 +56,7 @@ impl Requests {
 
     fn keep_mcp_servers(&mut self, servers: Map<String, Value>) -> Value {
         let kept = &mut self.host_setup;
+        // Strict, because the answer is about these servers only, not about those of files.
         let setup = McpSetup { replaceable: servers.clone(), strict: true, ..McpSetup::default() };
         let found = configured(&self.setup.project, &setup);
         let usable: BTreeSet<_> = found.configs.into_iter().map(|config| config.name).collect();

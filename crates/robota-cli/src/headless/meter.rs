@@ -225,6 +225,7 @@ impl Meter {
 
 /// Returns the price of all calls in dollars.
 pub(crate) fn cost(models: &BTreeMap<String, ModelUsage>) -> f64 {
+    // Not `sum`, which begins with -0.0: a run without model calls would cost -0 dollars.
     models.values().fold(0.0, |sum, model| sum + model.cost_usd)
 }
 
@@ -287,6 +288,7 @@ impl Counts {
             cache_read_input_tokens: usage.cache_read_tokens,
             cache_creation_input_tokens: usage.cache_write_tokens,
             web_search_requests: usage.web_searches,
+            // Hosts require a number. `cost_basis` says that this one is not known.
             cost_usd: cost.unwrap_or_default(),
             cost_basis: if cost.is_some() { CostBasis::List } else { CostBasis::Unknown },
             context_window: catalogue.context_window(model),

@@ -21,6 +21,7 @@ pub(crate) struct ModelWatch(Mutex<State>);
 #[derive(Default)]
 struct State {
     /// The first token counts of the answers of a turn, by the number of messages in the request.
+    // The events of the session have no id of a request, but its number of messages.
     first: HashMap<(TurnId, u64), Usage>,
     /// The blocks that the last answer of each turn contains.
     ends: HashMap<TurnId, BlockEnds>,

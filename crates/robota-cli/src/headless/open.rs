@@ -279,6 +279,7 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         facts,
         cancel: cancel.clone(),
         from_host: opening.from_host,
+        // Without the output of the tasks, which could push the other events out.
         tasks: interactive.tasks().map(|tasks| tasks.subscribe_changes()),
         command: None,
         commands: opening.commands,

@@ -186,7 +186,9 @@ fn question_input(question: &UserQuestion) -> Value {
 /// Returns what the host can do besides approving the call: save its narrow rules, or let the
 /// session edit files.
 fn suggestions(question: &Question, mode: Mode) -> Vec<PermissionSuggestion> {
+    // Rules for the call, not for its folder: a user who allows one file has not allowed more.
     let rules: Vec<_> = question.rules.iter().map(|rule| rule_value(rule)).collect();
+    // Types of one value each: a suggestion is never a denial, and never goes into a shared file.
     let (behavior, destination) = Default::default();
     let add = PermissionSuggestion::AddRules { rules, behavior, destination };
     let has_rules = !question.rules.is_empty();

@@ -259,6 +259,7 @@ impl Projection {
                     printed: false,
                     input: None,
                     duration_ms: 0,
+                    // All of them, until the outcome says it: a call that is denied has none.
                     blocks: usize::MAX,
                     before: None,
                 };
@@ -273,6 +274,7 @@ impl Projection {
                 self.rate_limits(ts);
             }
             Event::AssistantMessage(data) => {
+                // Only now: an answer that fails while it is streamed is replaced by another one.
                 self.answer(&data.message, envelope);
                 for call in calls_of(&data.message) {
                     if let Some(call) = self.calls.get_mut(call) {
@@ -433,6 +435,7 @@ impl Projection {
                 }
                 self.record.user_messages.extend(uuid);
             }
+            // Not from the host: it replays only what it sent itself.
             (Author::User, None) => {}
         }
     }
@@ -514,6 +517,7 @@ impl Projection {
             kind: Default::default(),
             role: Default::default(),
             content: vec![block],
+            // Null for an answer, as in Claude Code: the result of the turn has the reason.
             stop_reason: error.map(|_| "stop_sequence"),
             stop_sequence: None,
             usage,
@@ -557,6 +561,7 @@ fn calls_of(message: &Message) -> impl Iterator<Item = &CallId> {
 
 /// Returns the class of a failed model call.
 fn error_class(error: &ErrorData) -> ErrorClass {
+    // The status first: no kind means a bill or an overload.
     match (error.http_status, error.kind) {
         (Some(402), _) => ErrorClass::BillingError,
         (Some(529), _) => ErrorClass::Overloaded,

@@ -21,9 +21,11 @@ use super::meter::{Meter, cost};
 use crate::setup::Setup;
 
 /// The most bytes of a file that the host receives, unless it asks for fewer.
+// In base64 this is about 700,000 bytes, which still fit in a line.
 const MAX_FILE_BYTES: u64 = 512 * 1024;
 
 /// How much of the end of a task's output the host receives.
+// The protocol names this number.
 const TASK_OUTPUT_BYTES: usize = 8 * 1024;
 
 /// How much of a task's output is read at once.
@@ -61,6 +63,7 @@ pub(super) async fn read_file(setup: &Setup, file: &ReadFile) -> Reply {
     let mut bytes = Vec::new();
     let reading = async {
         // Opening a pipe would wait for a writer, and no other request would be answered meanwhile.
+        // NOCTTY, because a terminal device must not become the terminal of this process.
         let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
         let mut options = tokio::fs::OpenOptions::new();
         let options = options.read(true).custom_flags(flags.bits().cast_signed());

@@ -48,6 +48,7 @@ use robota_stream_json::{ControlErrorCode, StatusLine};
 pub(crate) const CAPABILITIES: &[&str] = &["interrupt_receipt_v1", "interrupt_cancel_queued_v1"];
 
 /// The version of the protocol that this program implements, and its own.
+// The number comes first: the Agent SDK for Python compares it with the least version it needs.
 pub(crate) const VERSION: &str =
     concat!("2.1.325 (robota ", env!("CARGO_PKG_VERSION"), ", protocol compatible)");
 
@@ -172,6 +173,7 @@ enum Request {
     SeedReadState(SeenFile),
     UpdateSettings(SettingsUpdate),
     GetHooksListing {},
+    // Boxed, so that the other requests stay small.
     McpCall(Box<McpCall>),
     #[serde(rename_all = "camelCase")]
     McpReadResource {
@@ -370,6 +372,7 @@ impl Requests {
             Request::GetHooksListing {} => {
                 Ok(hook_listing::reply(&self.setup, &self.host_hooks, &self.hook_runners))
             }
+            // Null takes an override back, and there is none.
             Request::SetMcpPermissionModeOverride { mode: None, .. } => Ok(json!({})),
             Request::SetMcpPermissionModeOverride { server_name, .. } => Err(missing(
                 subtype,
@@ -700,6 +703,7 @@ impl Requests {
             Some(fallback) => fallback.wrap(provider),
             None => provider,
         };
+        // Around the fallback, so that the calls of the other models are watched too.
         match self.options.lines {
             LineMode::Off => provider,
             LineMode::Stream | LineMode::Collect => self.watch.wrap(provider),

@@ -90,6 +90,7 @@ pub(crate) fn classify(record: &TurnRecord) -> Outcome {
         }
         Some(TurnEnd::Complete) => {
             match record.stop.as_ref().map_or(AnswerEnd::Whole, StopReason::answer) {
+                // An error, because a script must not take a part of an answer for the whole.
                 AnswerEnd::Cut => Outcome {
                     is_error: true,
                     reason: TerminalReason::MaxOutputTokens,
@@ -108,6 +109,7 @@ pub(crate) fn classify(record: &TurnRecord) -> Outcome {
             ..failed(
                 ResultSubtype::ErrorMaxTurns,
                 TerminalReason::MaxTurns,
+                // The words of Claude Code, which scripts search for.
                 format!("Reached maximum number of turns ({})", record.max_rounds),
                 Exit::Limit,
             )
@@ -122,6 +124,7 @@ pub(crate) fn classify(record: &TurnRecord) -> Outcome {
             exit: Exit::Failure,
             ..done
         },
+        // No error for hosts, which expect a success without a turn. Scripts see the exit code.
         Some(TurnEnd::Blocked) => Outcome {
             text: record.blocked.clone().unwrap_or_default(),
             turns: 0,
@@ -129,6 +132,7 @@ pub(crate) fn classify(record: &TurnRecord) -> Outcome {
             ..done
         },
         Some(TurnEnd::Stopped) => Outcome {
+            // Hosts expect an empty result, whatever the model has said before.
             text: String::new(),
             reason: TerminalReason::HookStopped,
             exit: Exit::Failure,
@@ -141,8 +145,10 @@ pub(crate) fn classify(record: &TurnRecord) -> Outcome {
                 TerminalReason::AbortedStreaming
             };
             let text = "Request interrupted by user".to_owned();
+            // Hosts expect no stop reason here, also if an earlier answer of the turn had one.
             Outcome { stop: None, ..failed(during, reason, text, Exit::Interrupted) }
         }
+        // The subtype stays that of a success: hosts know a failed model call by `is_error` alone.
         Some(TurnEnd::ProviderFailed) => Outcome {
             is_error: true,
             reason: TerminalReason::ApiError,

@@ -108,6 +108,7 @@ impl Drive {
     ) -> anyhow::Result<()> {
         let PreparedInput { mut options, content } = prompt;
         if let Some(uuid) = from_host.as_ref().and_then(|message| message.uuid.as_deref()) {
+            // By this id `rewind_files` finds the message in the journal.
             options.metadata.insert("uuid".to_owned(), Value::from(uuid));
         }
         // Rules and models apply to a whole turn, so a prompt that has some gets a turn of its own.

@@ -17,6 +17,7 @@ use serde_json::Value;
 pub(crate) const TOOL: &str = "StructuredOutput";
 
 /// After this many calls with invalid arguments the turn ends.
+// As many as in Claude Code, whose hosts know the error that follows.
 pub(crate) const MAX_INVALID: u32 = 5;
 
 const DESCRIPTION: &str = "Returns the final answer in the requested structure. Call this tool \
@@ -143,6 +144,7 @@ impl Hooks for StructuredHooks {
 pub(crate) fn parse_schema(text: &str) -> Result<Value, String> {
     let mut schema: Value =
         serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+    // Now and not at the first answer: with a typing error in the schema no answer would be valid.
     check_schema(&schema).map_err(|error| error.to_string())?;
     inline_root(&mut schema);
     match schema.get("type").and_then(Value::as_str) {

@@ -20,6 +20,7 @@ pub(crate) fn print_text(record: &TurnRecord, outcome: &Outcome) {
             let stopped = record.end == Some(TurnEnd::Stopped)
                 && record.budget.is_none()
                 && record.structured.is_none();
+            // That of the outcome, because a structured answer is there.
             let text =
                 if outcome.is_error || stopped { &record.answer.text } else { &outcome.text };
             if !(stopped && text.is_empty()) {

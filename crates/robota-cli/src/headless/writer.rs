@@ -41,6 +41,7 @@ struct SessionState {
 }
 
 /// The id of a line, as text.
+// On the stack, because a streamed answer has thousands of lines.
 pub(crate) struct LineId([u8; 36]);
 
 impl LineId {
@@ -151,6 +152,7 @@ impl LineWriter {
             }
         }
         // Plain data always serialises.
+        // An array is no line, so the limit of lines does not apply to it.
         if serde_json::to_writer(&mut *buffer, line).is_err() || self.mode == LineMode::Collect {
             return;
         }
@@ -192,6 +194,7 @@ impl LineWriter {
         if !self.states {
             return;
         }
+        // Held until the line is printed, so that the lines have the order of the changes.
         let mut states = self.session_state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = change(&mut states);
         // The line says what has changed.

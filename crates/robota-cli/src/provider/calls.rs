@@ -22,6 +22,7 @@ pub(crate) fn with_args(mut calls: CallSettings, args: &PrintArgs) -> CallSettin
     if let Some(seconds) = args.retry_budget {
         calls.retry_budget = Some(Duration::from_secs(seconds));
     }
+    // Added to the settings: no argument turns a web tool off.
     calls.native_web.search |= args.native_web.contains(&NativeWebArg::Search);
     calls.native_web.fetch |= args.native_web.contains(&NativeWebArg::Fetch);
     let given = args.thinking.map(|mode| match mode {

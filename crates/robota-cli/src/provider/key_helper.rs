@@ -15,6 +15,7 @@ use crate::setup::Setup;
 use crate::user_program;
 
 /// How long a key is used before the command runs again, unless [`LIFETIME_VARIABLE`] says so.
+// As in Claude Code, whose variable changes it.
 const LIFETIME: Duration = Duration::from_secs(5 * 60);
 
 /// The variable with the lifetime of a key in milliseconds.

@@ -107,6 +107,7 @@ impl Choices {
 
     fn arm(&mut self, now: Duration) {
         if let Some(choice) = self.shown_mut() {
+            // The question may have appeared this moment: what is being typed is no answer to it.
             choice.armed_at = now + QUIET;
         }
     }

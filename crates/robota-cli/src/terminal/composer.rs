@@ -331,6 +331,7 @@ impl Composer {
     /// Returns the rows to show, and where the cursor is. At most `height` rows are shown: those
     /// around the cursor.
     pub(crate) fn view(&mut self, width: usize, height: usize) -> View {
+        // A letter of a wide script takes two columns.
         self.width = width.max(2);
         if self.history.is_searching() {
             return view::search(&self.history, self.width, height);

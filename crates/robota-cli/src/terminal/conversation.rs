@@ -165,6 +165,7 @@ impl Conversation {
     /// to the scrollback.
     pub(crate) fn commit(&mut self) -> Vec<(Option<&Entry>, &Entry)> {
         let first = self.committed;
+        // Up to the first open call: the scrollback cannot be changed, so it must be in order.
         let finished = self.live().iter().take_while(|entry| entry.is_finished()).count();
         self.committed += finished;
         let index = |at: usize| at.checked_sub(1).map(|before| &self.entries[before]);

@@ -91,6 +91,7 @@ impl Colours {
             DiffLine::Add { .. } => colour(&mut self.new),
             DiffLine::Remove { .. } => colour(&mut self.old),
             DiffLine::Context { .. } | DiffLine::Hunk { .. } => {
+                // Both files have the line, and the lines behind it continue from its colours.
                 colour(&mut self.old);
                 colour(&mut self.new)
             }

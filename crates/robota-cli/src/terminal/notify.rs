@@ -112,6 +112,7 @@ fn bytes(channel: Channel, text: &str, tmux: bool) -> Vec<u8> {
     let text: String = text.chars().filter(|letter| !letter.is_control()).collect();
     let text = text.replace(';', ",");
     let sequence = match channel {
+        // Not wrapped: tmux passes on a bell by itself.
         Channel::Bell => return vec![7],
         Channel::Osc9 | Channel::Osc9AndBell => format!("\x1b]9;{text}\x07"),
         // The same id for all, so that kitty replaces an older notification.

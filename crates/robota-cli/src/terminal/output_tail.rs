@@ -66,6 +66,7 @@ impl OutputTail {
 
     /// Returns the last lines, at most `limit`, and how many are before them.
     pub(crate) fn last(&self, limit: usize) -> (usize, Vec<Line>) {
+        // A copy of the colours, because the line is read again when it is complete.
         let open = (!self.open.is_empty()).then(|| dim(self.colours.clone().line(&self.open)));
         let shown = limit.min(self.count() - self.dropped);
         let skipped = self.count() - self.dropped - shown;

@@ -45,6 +45,7 @@ pub(crate) struct Plain {
 impl Plain {
     /// Takes over a state.
     pub(crate) fn new(mut state: State) -> Self {
+        // A page redraws the whole screen, which a screen reader would read again and again.
         state.pages = false;
         Self {
             state,
@@ -95,6 +96,7 @@ impl Plain {
     /// Takes a line of the user; none at the end of the input.
     pub(crate) fn line(&mut self, line: Option<&str>, now: Duration) -> Vec<Effect> {
         self.state.now = now;
+        // A line is what a key is elsewhere: the user is here, so no hook is notified.
         self.state.idle_at = None;
         // Ctrl+D ends the input, and with it the program.
         let Some(line) = line else { return self.enter("/exit") };
@@ -170,6 +172,7 @@ impl Plain {
         if text == "/stop" {
             return update::stop(&mut self.state);
         }
+        // Elsewhere a page asks before the settings are deleted. There are no pages here.
         if text == "/reset" && self.typed.as_deref() != Some("/reset") {
             self.state.hint(
                 "This deletes your settings of Robota and ends the program. Enter /reset again to do it.",

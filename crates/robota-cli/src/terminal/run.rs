@@ -123,6 +123,7 @@ pub(crate) async fn run(mut args: PrintArgs) -> anyhow::Result<Exit> {
     }
     let screen = Screen::new(theme, narrowing, size.columns, size.rows);
     let mailbox = Mailbox::new()?;
+    // Unbounded, because the thread that draws must never wait for the session's side.
     let (effects, received) = mpsc::unbounded_channel();
     if !words.is_empty() {
         // Entered like what the user types before the session is open.
@@ -154,6 +155,7 @@ pub(crate) async fn run(mut args: PrintArgs) -> anyhow::Result<Exit> {
 /// Returns whether the user's settings ask for plain lines. They are read before the others, because
 /// nothing may be drawn then.
 fn wants_lines(home: Option<&std::path::Path>) -> bool {
+    // The own file first: the first one that has the setting decides.
     let wanted = [".robota", ".claude"].into_iter().find_map(|folder| {
         let text = std::fs::read_to_string(home?.join(folder).join("settings.json")).ok()?;
         let settings: serde_json::Value = serde_json::from_str(&text).ok()?;
@@ -166,6 +168,7 @@ fn wants_lines(home: Option<&std::path::Path>) -> bool {
 fn key_map(home: Option<&std::path::Path>) -> (KeyMap, Vec<String>) {
     let mut keys = KeyMap::default();
     let mut problems = Vec::new();
+    // The own file last, so that its bindings replace those of the other.
     for folder in [".claude", ".robota"] {
         let Some(file) = home.map(|home| home.join(folder).join("keybindings.json")) else {
             continue;
@@ -181,6 +184,7 @@ fn key_map(home: Option<&std::path::Path>) -> (KeyMap, Vec<String>) {
 /// Returns the size of the terminal.
 pub(crate) fn terminal_size() -> Size {
     let (columns, rows) = crossterm::terminal::size().unwrap_or((80, 24));
+    // A pseudo terminal to which no size was given reports 0.
     let or = |value: u16, default: usize| if value == 0 { default } else { usize::from(value) };
     Size { columns: or(columns, 80), rows: or(rows, 24) }
 }

@@ -89,6 +89,7 @@ impl Screen {
         Self {
             theme,
             narrowing,
+            // A letter of a wide script would never fit into one column.
             columns: columns.max(2),
             rows: rows.max(1),
             live: Vec::new(),
@@ -136,6 +137,7 @@ impl Screen {
         cursor: Option<Cursor>,
         out: &mut dyn Write,
     ) -> io::Result<()> {
+        // The alternate screen has no scrollback: finished lines wait until it is left.
         if self.full.is_some() {
             return Ok(());
         }
@@ -305,6 +307,7 @@ impl Screen {
         } else {
             self.buffer.extend_from_slice(WRAP);
         }
+        // A frame hides the cursor at its beginning.
         let hidden = wrote || !self.cursor_shown;
         if wrote || target != self.at {
             paint::vertical(&mut self.buffer, from.row, target.row);

@@ -226,6 +226,7 @@ pub(crate) fn width(text: &str) -> usize {
 pub(crate) fn grapheme_width(grapheme: &str) -> usize {
     match grapheme.as_bytes() {
         [_] => 1,
+        // An emoji of several parts is drawn as one sign, which is two columns wide.
         _ => grapheme.width().min(2),
     }
 }

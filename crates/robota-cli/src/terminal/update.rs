@@ -193,6 +193,7 @@ fn on_opened(state: &mut State, opened: Opened) -> Vec<Effect> {
     let built_in = opened.built_in_status.unwrap_or_default();
     state.hides_status = built_in.enabled == Some(false);
     state.hides_branch = built_in.git_branch == Some(false);
+    // Not replaced: the user may have pressed Ctrl+O before.
     state.expanded |= opened.verbose;
     state.facts.budget = opened.budget;
     let first = opened.first_prompt.filter(|_| state.early.is_empty());
@@ -330,6 +331,8 @@ fn everywhere(state: &mut State, action: Option<Action>) -> Option<Vec<Effect>> 
             Some(Vec::new())
         }
         Action::CycleMode => {
+            // Nothing more permissive than `acceptEdits`: one key too many must not turn off all
+            // questions.
             let mode = match state.facts.mode {
                 Mode::Default => Mode::AcceptEdits,
                 Mode::AcceptEdits => Mode::Plan,

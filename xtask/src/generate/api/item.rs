@@ -3,17 +3,13 @@
 use std::collections::BTreeMap;
 
 use quote::ToTokens;
-use syn::{
-    Attribute, Fields, Ident, ImplItem, Item, Macro, Meta, Signature, TraitItem, Visibility,
-};
+use syn::{Attribute, Fields, Ident, ImplItem, Item, Meta, Signature, TraitItem, Visibility};
 
-/// Returns what an item adds to the type of this name, if it is an `impl` of it: the trait, or the
-/// public functions and constants.
-pub(super) fn members(
-    item: &Item,
-    of: &str,
-    macros: &BTreeMap<String, Vec<String>>,
-) -> Vec<String> {
+/// The public methods that each macro defines where it is used.
+pub(super) type Macros = BTreeMap<String, Vec<String>>;
+
+/// Returns what an `impl` of the type of this name adds to it: the trait, or functions and constants.
+pub(super) fn members(item: &Item, of: &str, macros: &Macros) -> Vec<String> {
     let Item::Impl(block) = item else { return Vec::new() };
     let is_of = |path: &syn::TypePath| path.path.segments.last().is_some_and(|it| it.ident == of);
     if !matches!(&*block.self_ty, syn::Type::Path(path) if is_of(path)) || is_hidden(&block.attrs) {
@@ -39,7 +35,7 @@ pub(super) fn members(
 }
 
 /// Returns the public methods in the definition of a macro.
-pub(super) fn macro_methods(definition: &Macro) -> Vec<String> {
+pub(super) fn macro_methods(definition: &syn::Macro) -> Vec<String> {
     let rules = definition.tokens.to_string().replace("$ crate ::", "");
     let heads = rules.split("pub fn ").skip(1).filter_map(|rest| rest.split_once('{'));
     let parsed = heads.map(|(head, _)| syn::parse_str::<Signature>(&format!("fn {head}")));
@@ -50,15 +46,12 @@ fn is_visible(visibility: &Visibility) -> bool {
     matches!(visibility, Visibility::Public(_))
 }
 
-/// Returns whether the attributes hide an item, or leave it to tests. The text of a documentation is no
-/// list.
+/// Returns whether the attributes hide an item, or leave it to tests. Documentation is no list.
 pub(super) fn is_hidden(attributes: &[Attribute]) -> bool {
     let lists = attributes.iter().filter(|attribute| matches!(attribute.meta, Meta::List(_)));
-    lists.map(|attribute| text(&attribute.meta)).any(|list| {
-        list == "doc(hidden)"
-            || list == "cfg(test)"
-            || list.starts_with("cfg(") && list.contains("doctest")
-    })
+    let mut lists = lists.map(|attribute| text(&attribute.meta));
+    let for_doctests = |list: &str| list.starts_with("cfg(") && list.contains("doctest");
+    lists.any(|list| ["doc(hidden)", "cfg(test)"].contains(&list.as_str()) || for_doctests(&list))
 }
 
 /// Returns the attributes and the visibility of an item, and the name of one that is not a module.
@@ -81,15 +74,12 @@ pub(super) fn is_public(item: &Item) -> bool {
     parts(item).is_some_and(|(attributes, vis, _)| is_visible(vis) && !is_hidden(attributes))
 }
 
-pub(super) fn is_public_type(item: &Item) -> bool {
-    matches!(item, Item::Struct(_) | Item::Enum(_) | Item::Trait(_)) && is_public(item)
-}
-
-/// Returns whether the documentation of an item has an example.
-pub(super) fn has_example(item: &Item) -> bool {
+/// Returns whether an item is a public type whose documentation has no example.
+pub(super) fn lacks_example(item: &Item) -> bool {
     let attributes = parts(item).map(|(attributes, ..)| attributes).unwrap_or_default();
     let mut docs = attributes.iter().filter(|attribute| attribute.path().is_ident("doc"));
-    docs.any(|doc| text(&doc.meta).contains("```"))
+    let is_type = matches!(item, Item::Struct(_) | Item::Enum(_) | Item::Trait(_));
+    is_type && is_public(item) && !docs.any(|doc| text(&doc.meta).contains("```"))
 }
 
 /// Returns the name of an item; empty for a module and for what has no name.
@@ -101,16 +91,12 @@ pub(super) fn name(item: &Item) -> String {
 pub(super) fn signature(item: &Item, shown_as: &str) -> String {
     match item {
         Item::Struct(it) => {
-            let generics = text(&it.generics);
-            format!("struct {shown_as}{generics}{}", fields(&it.fields, true))
+            format!("struct {shown_as}{}{}", text(&it.generics), fields(&it.fields, true))
         }
         Item::Enum(it) => {
-            let variants = it
-                .variants
-                .iter()
-                .map(|variant| format!("{}{}", variant.ident, fields(&variant.fields, false)));
-            let variants = variants.collect::<Vec<_>>().join(", ");
-            format!("enum {shown_as}{} {{ {variants} }}", text(&it.generics))
+            let variant = |it: &syn::Variant| format!("{}{}", it.ident, fields(&it.fields, false));
+            let variants: Vec<_> = it.variants.iter().map(variant).collect();
+            format!("enum {shown_as}{} {{ {} }}", text(&it.generics), variants.join(", "))
         }
         Item::Trait(it) => {
             let members = it.items.iter().filter_map(|member| match member {
@@ -163,15 +149,10 @@ fn text(tokens: &impl ToTokens) -> String {
     for mark in [">", ",", ";", ":", ")", "]", "."] {
         text = text.replace(&format!(" {mark}"), mark);
     }
-    for (from, to) in [
-        ("& ", "&"),
-        ("' ", "'"),
-        (",)", ")"),
-        ("->(", "-> ("),
-        ("- >", "->"),
-        ("-> impl(", "-> impl ("),
-        ("for<'a>", "for<'a> "),
-    ] {
+    for (from, to) in [("& ", "&"), ("' ", "'"), (",)", ")"), ("- >", "->")] {
+        text = text.replace(from, to);
+    }
+    for (from, to) in [("->(", "-> ("), ("-> impl(", "-> impl ("), ("for<'a>", "for<'a> ")] {
         text = text.replace(from, to);
     }
     text.replace("->", " -> ").replace("  ", " ").replace("  ", " ").replace("= >", "=>")

@@ -1,21 +1,15 @@
 use super::*;
 
-const LIST: &str = "# comment\n\nCORE-01 Messages\nshown: A message | has an id.\n  by core_01_id\n\
-    partial: It has usage.\n  by it::core_01_both\n  missing: cost\nKODE-12 Stores\nnot yet: One.\n";
-const TESTS: (&str, &str) = (
-    "crates/robota-core/src/message/tests.rs",
-    "#[test]\n/// Why.\nfn core_01_id() {}\nfn core_99_helper() {}\n#[test]\nfn core_01_both() {}\n",
-);
-const OTHER: (&str, &str) =
-    ("crates/robota-core/tests/it.rs", "#[tokio::test(x)]\nasync fn core_01_both() {}\n");
+const LIST: &str = include_str!("tests/list.txt");
+const TESTS: &str = include_str!("tests/sources.txt");
 
-fn made(list: &str, files: &[(&str, &str)]) -> Result<String> {
-    page(&Tree::of(&[&[(IDS, list)], files].concat()))
+fn made(list: &str, tests: &str) -> Result<String> {
+    page(&Tree::parse(&format!("-- {IDS}\n{list}{tests}")))
 }
 
 #[test]
 fn clauses_are_listed_with_their_status_and_counted() {
-    let page = made(LIST, &[TESTS, OTHER]).unwrap();
+    let page = made(LIST, TESTS).unwrap();
     let counts = "2 promises, 3 clauses: 1 are shown by tests, 1 in part, 1 not yet.";
     assert!(page.contains(counts), "{page}");
     assert!(page.contains("| A message \\| has an id. | shown | `core_01_id` |\n"), "{page}");
@@ -24,30 +18,22 @@ fn clauses_are_listed_with_their_status_and_counted() {
 
 #[test]
 fn a_test_that_is_missing_ignored_or_not_unique_is_an_error() {
-    let error = |list: &str, files: &[_]| format!("{:#}", made(list, files).unwrap_err());
-    let missing = error(&LIST.replace("by core_01_id", "by core_01_ids"), &[TESTS, OTHER]);
+    let error = |list: &str, tests: &str| format!("{:#}", made(list, tests).unwrap_err());
+    let missing = error(&LIST.replace("by core_01_id", "by core_01_ids"), TESTS);
     assert!(missing.contains("no test `core_01_ids` (the nearest: `core_01_id`)"), "{missing}");
-    let ignored = OTHER.1.replace("async", "#[ignore = \"slow\"]\nasync");
-    assert!(error(LIST, &[TESTS, (OTHER.0, &ignored)]).contains("no test `it::core_01_both`"));
-    let twice = error(&LIST.replace("it::", ""), &[TESTS, OTHER]);
+    let ignored = TESTS.replace("async", "#[ignore = \"slow\"]\nasync");
+    assert!(error(LIST, &ignored).contains("no test `it::core_01_both`"));
+    let twice = error(&LIST.replace("it::", ""), TESTS);
     assert!(twice.contains("`core_01_both` is one of"), "{twice}");
-    let invented = OTHER.1.replace("async fn core_01_both", "async fn core_02_both");
-    let invented = error(&LIST.replace("it::", ""), &[TESTS, (OTHER.0, &invented)]);
+    let invented = TESTS.replace("async fn core_01_both", "async fn core_02_both");
+    let invented = error(&LIST.replace("it::", ""), &invented);
     assert!(invented.contains("names CORE-02, which is not in the list"), "{invented}");
 }
 
 #[test]
 fn a_list_that_says_too_little_is_an_error() {
-    for (list, what) in [
-        ("shown: x", "before the first id"),
-        ("CORE-01 A\nshown: x\n", "names tests"),
-        ("CORE-01 A\npartial: x\n  by t\n", "names tests"),
-        ("CORE-01 A\nnot yet: x\n  by t\n", "names tests"),
-        ("CORE-01 A\nCORE-01 B\n", "twice"),
-        ("CORE-01 A\n", "no clause"),
-        ("core 1 A\n", "no id"),
-        ("CORE-01 A\nshown: x\n  because\n", "neither `by NAME`"),
-    ] {
+    for case in include_str!("tests/wrong.txt").split("\n\n") {
+        let (what, list) = case.split_once('\n').unwrap();
         let error = format!("{:#}", parse(list).unwrap_err());
         assert!(error.contains(what), "{list}: {error}");
     }
@@ -56,7 +42,7 @@ fn a_list_that_says_too_little_is_an_error() {
 #[test]
 fn the_sentence_of_the_readme_has_the_counts() {
     let text = format!("# R\n\n{MARKER}[Old](x).\n\nMore.\n");
-    let readme = readme(&Tree::of(&[(IDS, LIST), (README, &text)])).unwrap();
+    let readme = readme(&Tree::parse(&format!("-- {IDS}\n{LIST}-- {README}\n{text}"))).unwrap();
     assert!(readme.contains("splits the promises into 3 clauses: 1 are shown"), "{readme}");
     assert!(readme.ends_with(".\n\nMore.\n") && !readme.contains("Old"), "{readme}");
 }

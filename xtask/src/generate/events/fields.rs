@@ -62,25 +62,19 @@ fn type_text(schema: &Value) -> String {
     if let Some(name) = Shapes::target(schema) {
         return link(name);
     }
-    if let Some(constant) = schema.get("const") {
-        return format!("`{constant}`");
-    }
-    let either = |parts: Vec<String>| parts.join(" or ");
-    if let Some(constants) = schema.get("enum").and_then(Value::as_array) {
-        return either(constants.iter().map(|constant| format!("`{constant}`")).collect());
-    }
-    if let Some(variants) = variants(schema) {
-        let is_null = |variant: &&Value| variant.get("type").is_none_or(|name| name != "null");
-        return either(variants.iter().filter(is_null).map(type_text).collect());
-    }
-    match schema.get("type") {
-        Some(Value::String(name)) => simple(name, schema),
-        Some(Value::Array(names)) => {
-            let names = names.iter().filter_map(Value::as_str).filter(|name| *name != "null");
-            either(names.map(|name| simple(name, schema)).collect())
-        }
-        _ => "any JSON".to_owned(),
-    }
+    let all = |key: &str| match schema.get(key) {
+        Some(Value::Array(all)) => all.as_slice(),
+        Some(one) => std::slice::from_ref(one),
+        None => &[],
+    };
+    let constants = [all("const"), all("enum")].concat();
+    let constants: Vec<_> = constants.iter().map(|constant| format!("`{constant}`")).collect();
+    let is_null = |variant: &&Value| variant.get("type").is_some_and(|name| name == "null");
+    let unions = variants(schema).into_iter().flatten().filter(|it| !is_null(it)).map(type_text);
+    let names = all("type").iter().filter_map(Value::as_str).filter(|name| *name != "null");
+    let names = names.map(|name| simple(name, schema)).collect();
+    let texts = [constants, unions.collect(), names].into_iter().find(|texts| !texts.is_empty());
+    texts.map_or_else(|| "any JSON".to_owned(), |texts| texts.join(" or "))
 }
 
 fn simple(name: &str, schema: &Value) -> String {

@@ -4,8 +4,7 @@ use crate::generate::{codes, table};
 
 const HEAD: &str = include_str!("vocabulary_head.txt");
 
-/// Returns the vocabularies, in the order of the columns of `vocabulary.txt`: the id of the promise, the
-/// purpose, and every name.
+/// Returns the vocabularies in the order of the columns: the id of the promise, purpose, every name.
 pub(super) fn vocabularies() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     include_str!("vocabularies.txt").split("\n\n").filter_map(|paragraph| {
         let (head, names) = paragraph.split_once('\n')?;

@@ -1,18 +1,11 @@
 use super::page;
 use crate::tree::Tree;
 
-const RULES: &str = r#"{"tool": "Read", "input": {"file_path": ".env"}, "deny": ["Read(.env)"], "verdict": "deny", "why": "denied", "doc": true}"#;
-
-fn made(shell: &str) -> anyhow::Result<String> {
-    let rules = ("fixtures/policy/rules.jsonl", RULES);
-    page(&Tree::of(&[("fixtures/policy/shell.jsonl", shell), rules]))
-}
+const CORPUS: &str = include_str!("tests/corpus.txt");
 
 #[test]
 fn marked_lines_are_rows_and_others_are_not() {
-    let shell = r#"{"tool": "Bash", "input": {"command": "a | `b`\n\u001b"}, "mode": "plan", "allow": ["Bash(b)"], "verdict": "ask", "why": "x | y", "doc": true}
-{"tool": "Bash", "input": {"command": "hidden"}, "verdict": "ask", "why": "z"}"#;
-    let page = made(shell).unwrap();
+    let page = page(&Tree::parse(CORPUS)).unwrap();
     let row = r"| `` a \| `b`\n\u{1b} `` | plan mode<br>allow `Bash(b)` | **ask** | x \| y |";
     assert!(page.contains(row), "{page}");
     assert!(page.contains(r#"| Read `{"file_path":".env"}` | deny `Read(.env)` | **deny** |"#));
@@ -21,7 +14,8 @@ fn marked_lines_are_rows_and_others_are_not() {
 
 #[test]
 fn a_line_that_cannot_be_read_is_named() {
-    let error = made("\n{\"id\": 1").unwrap_err();
-    assert!(format!("{error:#}").contains("shell.jsonl:2"), "{error:#}");
-    assert!(made("{}").unwrap_err().to_string().contains("no line is marked"));
+    let error = |text: String| format!("{:#}", page(&Tree::parse(&text)).unwrap_err());
+    let broken = error(format!("{CORPUS}{{\"id\": 1\n"));
+    assert!(broken.contains("shell.jsonl:3"), "{broken}");
+    assert!(error(CORPUS.replace("doc", "no")).contains("no line is marked"));
 }

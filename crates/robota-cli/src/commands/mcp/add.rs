@@ -15,6 +15,7 @@ pub(super) fn run(args: &AddArgs) -> anyhow::Result<Exit> {
             if !args.header.is_empty() {
                 return Err(Usage("--header needs --transport http or sse".to_owned()).into());
             }
+            // It would be started as a program at every start, and fail.
             if args.target.starts_with("http://") || args.target.starts_with("https://") {
                 let text = "for an address add --transport http or --transport sse";
                 return Err(Usage(text.to_owned()).into());
@@ -43,6 +44,7 @@ pub(super) fn write(
     name: &str,
     entry: Map<String, Value>,
 ) -> anyhow::Result<Exit> {
+    // Dots and spaces are allowed for servers that Claude Code has under such names.
     let valid = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ');
     if name.trim().is_empty() || !name.chars().all(valid) {
         let text = format!("the name `{name}` may only have letters, digits, `-`, `_` and `.`");

@@ -70,6 +70,7 @@ fn listen(address: SocketAddr, args: &McpServeArgs) -> anyhow::Result<McpTranspo
         Some(file) => read_token(file)?,
         None => {
             // On loopback too: other users and web pages can reach it there.
+            // Two ids, because a part of each is the time.
             let token = format!("{}{}", RandomIds.next().simple(), RandomIds.next().simple());
             output::note(&format!("robota: token: {token}"));
             token

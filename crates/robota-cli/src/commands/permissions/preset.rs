@@ -45,6 +45,7 @@ fn show(preset: &Preset) {
 /// Shows the rules, and writes them to the user's settings with `add`.
 fn add(preset: &Preset, yes: bool, settings: &PlaceArgs) -> anyhow::Result<Exit> {
     show(preset);
+    // The rules allow calls without a question, so the user sees them first.
     if !yes {
         output::line(&format!(
             "Nothing was changed. Run `robota permissions preset add {} --yes` to add these rules \

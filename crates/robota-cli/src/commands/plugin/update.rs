@@ -96,6 +96,7 @@ fn one(
         return Ok(());
     }
     plugins.install_from(found.folder(), plugin.scope, found.origin.clone())?;
+    // The settings turn off only what the user has enabled, so both stay enabled.
     if matches!(plugin.state, PluginState::Enabled | PluginState::TurnedOff) {
         plugins.enable(name)?;
         output::line(&format!("Updated {name}."));

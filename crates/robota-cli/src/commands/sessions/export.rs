@@ -117,6 +117,7 @@ async fn write(
     redactor: &Redactor,
     force: bool,
 ) -> anyhow::Result<Vec<(String, &'static str)>> {
+    // Before anything is written. `files::write` decides, should the file appear meanwhile.
     if !force && file.exists() {
         let text = format!("{} already exists; pass --force to overwrite it", file.display());
         return Err(Usage(text).into());

@@ -15,6 +15,7 @@ use crate::headless::tool_output::FinishedCall;
 pub(super) fn input(mut input: Value) -> Value {
     if input["hook_event_name"] == "PostToolUse" {
         let response = response(&input);
+        // Taken out of the input, whose length `fit` counts.
         input["tool_response"].take();
         let mut output = json!({"response": response, "text": input["tool_output"].take()});
         // The arguments are not shortened: a hook may decide by them.

@@ -63,6 +63,7 @@ impl Projection {
             }
             Event::AssistantMessage(data) => self.agent_answer(&data.message, &agent, envelope),
             Event::ToolResultAdded(data) => {
+                // Its blobs are those of another session and are not read: images are only named.
                 let block = blocks::of_result(&data.result, &LoadedBlobs::default());
                 self.agent_user(block, &agent, envelope);
             }

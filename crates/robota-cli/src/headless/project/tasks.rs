@@ -46,6 +46,7 @@ impl Projection {
         let (state, change) = match event {
             TaskEvent::Changed { state, change } => (state, change),
             TaskEvent::Agent { task, envelope } => return self.agent_event(task, envelope),
+            // Hosts read the output with `get_task_output`, and know no groups.
             TaskEvent::Text { .. } | TaskEvent::Group { .. } => return,
         };
         match &**change {

@@ -172,6 +172,7 @@ impl Buffer {
             bytes += text.len();
             bytes <= BYTES
         });
+        // At least one step, so that the last change of a text beyond the limit can be undone.
         let dropped = self.undo.len() - kept.count().max(1);
         self.undo.drain(..dropped);
     }

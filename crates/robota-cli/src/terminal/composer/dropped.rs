@@ -45,6 +45,7 @@ fn path(word: &str) -> Option<PathBuf> {
 
 /// Splits a text as a shell does: terminals quote paths in different ways.
 fn words(text: &str) -> Option<Vec<String>> {
+    // A path with spaces is quoted, so its drive may be behind the quote.
     let windows = text.get(1..3) == Some(":\\") || text.get(2..4) == Some(":\\");
     let mut words = Vec::new();
     let mut word = String::new();
@@ -67,6 +68,7 @@ fn words(text: &str) -> Option<Vec<String>> {
     if !word.is_empty() {
         words.push(word);
     }
+    // An open quote is an apostrophe of ordinary text.
     quote.is_none().then_some(words)
 }
 

@@ -90,6 +90,7 @@ impl History {
     pub(super) fn shorten_search(&mut self) -> bool {
         let Some(search) = &mut self.search else { return false };
         search.query.pop();
+        // From the newest entry on: the longer text may have passed over entries with this one.
         search.found = if search.query.is_empty() {
             None
         } else {

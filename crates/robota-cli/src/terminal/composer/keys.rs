@@ -59,6 +59,7 @@ fn with_control(letter: char) -> Option<Action> {
         'p' => Action::Up,
         'n' => Action::Down,
         'd' => Action::DeleteRight,
+        // Some terminals send it for Backspace.
         'h' => Action::DeleteLeft,
         'w' => Action::KillWord,
         'u' => Action::KillToLineStart,
@@ -67,6 +68,8 @@ fn with_control(letter: char) -> Option<Action> {
         'j' => Action::Newline,
         'r' => Action::SearchHistory,
         'o' => Action::Expand,
+        // Many terminals send one byte for all of them, which is read as Ctrl+7. With the
+        // keyboard protocol they are different keys.
         '_' | '-' | '/' | '7' => Action::Undo,
         _ => return None,
     })

@@ -46,6 +46,7 @@ impl<'a> Layout<'a> {
         let mut used = 0;
         let mut last_break = None;
         for cell in self.cells(start, line) {
+            // Again if the word that was moved down fills its row too.
             while used + cell.columns > self.width && cell.offset > first {
                 let word = last_break.filter(|at| *at > first && !cell.space);
                 let end = word.unwrap_or(cell.offset);

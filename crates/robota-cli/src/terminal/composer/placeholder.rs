@@ -13,6 +13,7 @@ const CHARACTERS: usize = 1000;
 /// The first of the private characters.
 // Plane 15 is for private use: texts do not have these characters, and `clean` removes them.
 const FIRST: u32 = 0xf_0000;
+// The last two code points of a plane are no characters.
 const COUNT: u32 = 0xfffe;
 
 /// An image that is sent with a text.

@@ -67,6 +67,7 @@ impl Chord {
 
     /// Terminals report the same key in several ways; each key has one chord.
     fn new(code: KeyCode, modifiers: KeyModifiers) -> Self {
+        // The others are reported by few terminals only, and no binding can name them.
         let known =
             KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT | KeyModifiers::SUPER;
         let modifiers = modifiers & known;

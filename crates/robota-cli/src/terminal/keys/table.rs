@@ -99,6 +99,7 @@ pub(crate) enum Action {
 
 impl Context {
     /// The contexts with their names in `keybindings.json`.
+    // Some are those of Claude Code, whose file is read too.
     pub(super) const NAMES: [(&'static str, Self); 9] = [
         ("Global", Self::Global),
         ("Chat", Self::Chat),
@@ -114,6 +115,7 @@ impl Context {
 
 impl Action {
     /// The actions with their names in `keybindings.json` and what the help says of them.
+    // What Claude Code has too has the same name, so that its file can be used.
     pub(crate) const ALL: [(&'static str, Self, &'static str); 38] = [
         ("chat:submit", Self::Submit, "send"),
         ("chat:newline", Self::Newline, "new line"),

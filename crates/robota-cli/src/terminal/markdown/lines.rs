@@ -45,6 +45,7 @@ pub(super) fn opened_fence(line: &str) -> Option<(Fence, &str)> {
     let sign = *text.as_bytes().first().filter(|sign| matches!(sign, b'`' | b'~'))?;
     let length = text.bytes().take_while(|byte| *byte == sign).count();
     let info = text[length..].trim();
+    // Backticks behind it make it code inside of a text (CommonMark).
     if length < 3 || (sign == b'`' && info.contains('`')) {
         return None;
     }

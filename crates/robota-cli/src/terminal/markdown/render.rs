@@ -78,6 +78,7 @@ impl Renderer {
                 None => self.text(&text),
             },
             Event::Code(text) => self.push(&text, self.style_with(Role::Code)),
+            // The cell of a table has no other way to break a line.
             Event::InlineHtml(text) if is_line_break(&text) => self.break_line(),
             Event::Html(text) => {
                 self.begin();

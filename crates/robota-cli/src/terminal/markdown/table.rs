@@ -151,6 +151,7 @@ fn shrink(mut widths: Vec<usize>, room: usize) -> Vec<usize> {
     let mut total: usize = widths.iter().sum();
     while total > room {
         let Some(widest) = widths.iter_mut().max_by_key(|width| **width) else { break };
+        // A letter of a wide script does not fit into one column.
         if *widest <= 2 {
             break;
         }

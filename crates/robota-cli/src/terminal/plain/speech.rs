@@ -53,6 +53,7 @@ fn ended(row: &ToolRow, out: &mut Vec<String>) {
         return;
     }
     // What other tools return is long, and the line above names the file or the pattern.
+    // A failure is written in any case: its text is the reason.
     let failed = matches!(row.state, RowState::Ended(ToolEnd::Error | ToolEnd::Denied));
     if !failed && !matches!(row.tool.as_str(), "Bash" | "BashOutput") {
         return;

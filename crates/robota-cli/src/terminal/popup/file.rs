@@ -87,6 +87,7 @@ impl FileIndex {
         };
         let found = scored.iter().map(|(_, at)| *at).collect();
         self.matched = Some((query.to_owned(), found));
+        // Before they are sorted: a short query matches most files of a repository.
         if scored.len() > KEPT {
             scored.select_nth_unstable_by_key(KEPT, order);
             scored.truncate(KEPT);

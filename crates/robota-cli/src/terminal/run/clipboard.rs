@@ -22,6 +22,7 @@ struct Reader {
     display: Option<&'static str>,
 }
 
+// Wayland first: desktops with it set DISPLAY too, for programs that know X11 only.
 const READERS: &[Reader] = &[
     Reader {
         program: "wl-paste",
@@ -56,6 +57,7 @@ pub(super) async fn image(environment: &Environment, cwd: &Path) -> Result<Vec<u
     let spec = CommandSpec::new(reader.program, cwd)
         .args(reader.arguments.iter().copied())
         .env(environment.clone())
+        // No tail: an image with a gap is of no use.
         .limits(Limits { head: size, tail: 0 })
         .timeout(TIME);
     let ran = Supervisor::new().run(spec, &CancellationToken::new()).await;

@@ -21,6 +21,7 @@ pub(super) fn edit(text: &str, folder: &Path) -> Result<String, String> {
     edit_file(file.path(), folder).map_err(|why| format!("{why}; the text is unchanged"))?;
     // Editors replace the file, so it is opened again by its name.
     let edited = std::fs::read_to_string(file.path()).map_err(failed)?;
+    // Most editors end a file with a line break that the user has not typed.
     Ok(edited.trim_end_matches(['\r', '\n']).to_owned())
 }
 

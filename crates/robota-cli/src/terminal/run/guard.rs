@@ -16,6 +16,7 @@ static FULL: AtomicBool = AtomicBool::new(false);
 static FOCUS: AtomicBool = AtomicBool::new(false);
 
 /// Pasted text is marked, and keys such as Ctrl+Enter are distinguished where the terminal can.
+// The first column, from which the screen counts.
 const ENTER: &[u8] = b"\r\x1b[?2004h\x1b[>1u";
 /// The opposite, and what a frame that was cut off may have left behind.
 const LEAVE: &[u8] = b"\x1b[?1004l\x1b[?2026l\x1b[0m\x1b[?7h\x1b[<u\x1b[?2004l\x1b[?25h";

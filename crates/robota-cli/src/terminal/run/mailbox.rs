@@ -19,6 +19,7 @@ pub(crate) struct Mailbox(Arc<Shared>);
 struct Shared {
     events: Mutex<VecDeque<Event>>,
     /// A byte waits in the pipe if the queue is not empty.
+    // A pipe, because the thread waits for it and for the terminal with one `poll`.
     wake: PipeWriter,
     woken: PipeReader,
 }
@@ -80,6 +81,7 @@ fn join(last: Option<&mut Event>, event: Event) -> Option<Event> {
             text.push_str(&more);
             // Lines that will not be shown are dropped.
             if text.len() > OUTPUT_LIMIT {
+                // Down to a half, so that not every further piece moves the text in memory.
                 let from = text.len() - OUTPUT_LIMIT / 2;
                 let from = text[..].char_indices().map(|(at, _)| at).find(|at| *at >= from);
                 text.drain(..from.unwrap_or(0));

@@ -49,6 +49,7 @@ fn preview(tool: &str, input: &Value, setup: &Setup) -> Preview {
         Some(command) => {
             let explained = judge(&setup.policy, tool, input);
             let tree = match explained.commands.len() {
+                // The parts of one command would only repeat it.
                 0 | 1 => Vec::new(),
                 _ => tree_lines(&explained.commands),
             };

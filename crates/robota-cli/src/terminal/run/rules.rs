@@ -24,6 +24,7 @@ pub(super) fn test(setup: &Setup, call: &ToolUse, text: &str) -> Result<RuleMean
     if rules.is_empty() {
         return Err("there is no rule".to_owned());
     }
+    // A copy: the rule must not apply while it is typed.
     let mut policy = setup.policy.clone();
     let source = Arc::new(RuleSource::session());
     let mut also = Vec::new();

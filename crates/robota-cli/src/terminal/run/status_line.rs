@@ -158,6 +158,7 @@ impl Script {
     /// Reports the first failure and removes the lines of the last success.
     fn fail(&mut self, why: &str) {
         self.context.mailbox.send(Event::StatusLines(Vec::new()));
+        // Only the first: the command runs after every call, and may fail each time.
         if !std::mem::replace(&mut self.reported, true) {
             let text = format!("the status line command failed: {why} (setting `statusLine`)");
             self.context.mailbox.send(Event::Notice(Notice::Error(text)));

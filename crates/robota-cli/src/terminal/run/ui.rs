@@ -124,6 +124,8 @@ impl Ui {
                 open = false;
                 self.send(Effect::Quit);
             }
+            // Nothing is drawn on a closed terminal. A frame that stayed due would end each wait at
+            // once.
             if draws || !open {
                 pace.drawn(self.state.now);
             }

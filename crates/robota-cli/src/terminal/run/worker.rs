@@ -213,6 +213,7 @@ fn watch_size(mailbox: &Mailbox) {
 
 #[cfg(unix)]
 fn libc_sigcont() -> i32 {
+    // Tokio has no name for this signal.
     rustix::process::Signal::CONT.as_raw()
 }
 
@@ -369,6 +370,7 @@ impl Worker {
     async fn end(&self, signal: bool, elapsed: Duration) -> Vec<String> {
         let session = &self.context.session;
         let costs = session.spending().costs().await;
+        // Matchers of SessionEnd hooks know this word from Claude Code.
         let reason = if signal { "interrupted" } else { "prompt_input_exit" };
         let mut lines = self.resume_line();
         match tokio::time::timeout(END, session.shutdown(reason)).await {
@@ -429,6 +431,7 @@ async fn pass_on(
         mailbox.send(Event::Session(event));
         let Some(session) = &session else { continue };
         if let Some(call) = asked {
+            // The preview reads files, so it is made here and not by the thread that draws.
             let question = session.approvals().into_iter().find(|it| it.call.call == call);
             if let Some(question) = question {
                 mailbox.send(Event::Asked(Box::new(preview::asked(question, &setup))));

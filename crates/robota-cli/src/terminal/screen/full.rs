@@ -71,6 +71,7 @@ impl Frame {
                     out.extend_from_slice(SHOW);
                 }
                 None if !wrote => out.extend_from_slice(HIDE),
+                // The frame has hidden it already.
                 None => {}
             }
         }

@@ -126,6 +126,7 @@ async fn found(
         if states(&list) == known {
             tokio::select! {
                 _ = changes.recv() => {}
+                // Where no task runs, nothing changes by itself, and no timer is needed.
                 () = tokio::time::sleep(REFRESH), if runs => {}
             }
         }

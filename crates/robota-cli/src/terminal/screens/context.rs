@@ -53,6 +53,7 @@ fn render(state: &ContextState, parts: &[Part], columns: usize) -> Vec<Line> {
     let total = state.used_tokens.max(known);
     let talk = total - known;
     let repeat = |sign: &str, count: u64| sign.repeat(usize::try_from(count).unwrap_or(0));
+    // One cell at least, so that a small part of a large window is visible.
     let used = cells_of(total).max(u64::from(total > 0));
     let fixed = cells_of(known).min(used);
     let bar = Line::new(repeat("█", fixed), Role::Accent)

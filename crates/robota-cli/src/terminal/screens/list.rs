@@ -128,6 +128,7 @@ impl<T> List<T> {
         let found = self.items.iter().enumerate().filter(|(_, item)| contains(item));
         self.shown = found.map(|(at, _)| at).collect();
         self.selected = self.selected.min(self.shown.len().saturating_sub(1));
+        // Without a search the selection stays: pages replace the entries while they are shown.
         if !self.query.is_empty() {
             self.selected = 0;
         }

@@ -78,6 +78,7 @@ impl Page for Models {
                     let current = &context.facts.model;
                     self.0.set(items);
                     self.0.select(|model| {
+                        // The names here begin with the vendor; that of the session has none.
                         model == current || model.ends_with(&format!("/{current}"))
                     });
                 }

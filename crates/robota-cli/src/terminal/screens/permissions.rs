@@ -73,6 +73,7 @@ fn rules(context: &WorkContext) -> Vec<Item<RuleEntry>> {
     ] {
         for rule in rules {
             let place = match rule.origin.layer {
+                // None of them is a file of the user, so this page cannot change them.
                 Layer::BuiltIn | Layer::Argument | Layer::Flags | Layer::Managed => Place::Other,
                 layer => Place::File(layer),
             };

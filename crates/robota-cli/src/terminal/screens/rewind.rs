@@ -38,6 +38,7 @@ struct Previewed(Result<RestorePreview, SessionError>);
 
 /// Opens the page and asks for the checkpoints.
 pub(super) fn open(context: &PageContext<'_>) -> Opening {
+    // A call of the turn could use half of the restored files.
     if context.busy {
         return Err("stop the turn before you go back (Esc)".to_owned());
     }

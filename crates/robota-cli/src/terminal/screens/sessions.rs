@@ -176,6 +176,7 @@ impl Page for Sessions {
             ListKey::Used => PageOutcome::Stay(Vec::new()),
             ListKey::Unused => PageOutcome::Ignored,
             ListKey::Accepted => match self.selected() {
+                // It is open already; to open it again it would be closed first.
                 Some(session) if context.facts.session == session.as_str() => {
                     PageOutcome::Close(Vec::new())
                 }

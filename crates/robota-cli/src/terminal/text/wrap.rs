@@ -143,6 +143,7 @@ pub(crate) fn truncate(line: &Line, width: usize) -> Line {
     let mut used = 0;
     let fits = cells.iter().take_while(|cell| {
         used += cell.width;
+        // One column less, for the sign.
         used < width
     });
     let fits = fits.count();

@@ -12,6 +12,7 @@ use crate::terminal::state::State;
 
 /// Executes a command that only the terminal knows. Returns none for any other text.
 pub(super) fn local(state: &mut State, text: &str) -> Option<Vec<Effect>> {
+    // Where there are no pages, the session executes the command, and its text is written.
     let name = text.trim().strip_prefix('/').filter(|_| state.pages)?;
     match name {
         "keys" => Some(page::open(state, screens::help())),

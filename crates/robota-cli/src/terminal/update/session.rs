@@ -75,6 +75,7 @@ pub(super) fn update(state: &mut State, event: InteractiveEvent) -> Vec<Effect> 
             }
         }
         InteractiveEvent::ToolEnd(details) => {
+            // A call may end without an answer, such as when another client stops the turn.
             state.questions.remove(&details.call, now);
             match state.conversation.row(&details.call) {
                 Some(row) => row.end(details, now),

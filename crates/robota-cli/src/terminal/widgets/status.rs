@@ -15,6 +15,7 @@ const SMALL: usize = 12;
 /// Renders the status line, and what the user's command printed below it.
 pub(crate) fn lines(state: &State, size: Size, out: &mut Vec<Line>) {
     let script = if size.rows < SMALL { &[] } else { state.script_lines.as_slice() };
+    // A hint answers a key, so it is shown also if the line is hidden.
     if !state.hides_status || state.hint.is_some() || script.is_empty() {
         out.push(line(state, size.columns));
     }
@@ -40,6 +41,7 @@ fn line(state: &State, columns: usize) -> Line {
     }
     let keys = "? keys";
     let gap = columns.saturating_sub(line.width() + width(keys));
+    // With a text in the composer the key is a letter of the text.
     if gap >= 2 && state.composer.is_empty() {
         line.push(" ".repeat(gap), Role::Text);
         line.push(keys, Role::Dim);

@@ -10,6 +10,7 @@ use crate::terminal::event::clock_text;
 use crate::terminal::text::{Line, Role, truncate, width};
 
 /// How many rows of its output a call shows.
+// The last ones: the first ones would look like a command that hangs.
 const TAIL: usize = 4;
 /// How many rows an expanded call shows.
 const EXPANDED: usize = 500;
@@ -77,6 +78,7 @@ fn state_words(row: &ToolRow) -> (&'static str, Role, String) {
         (RowState::Running, _) => ("•", Role::Accent, running.to_owned()),
         (RowState::Stopped, _) => ("✗", Role::Warn, "Stopped".to_owned()),
         (RowState::Ended(ToolEnd::Denied), _) => ("✗", Role::Warn, "Refused".to_owned()),
+        // In the text and not by the colour alone, which some users do not see.
         (RowState::Ended(_), Some(code)) => ("✗", Role::Bad, format!("Failed ({code})")),
         (RowState::Ended(ToolEnd::Error), None) => ("✗", Role::Bad, "Failed".to_owned()),
         (RowState::Ended(ToolEnd::Success), None) => {

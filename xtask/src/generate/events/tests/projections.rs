@@ -12,8 +12,12 @@ use robota_testkit::fn_tool;
 
 use super::*;
 
-/// Returns a run with everything in it that needs no failure: payloads, text, a call, an answer.
-async fn journal() -> Vec<Arc<Envelope>> {
+/// Projects a run with everything in it that needs no failure: payloads, text, a call, an answer. Checks
+/// that the table names what each event becomes, and returns all names.
+async fn names(
+    column: usize,
+    mut project: impl FnMut(&Envelope) -> Vec<String>,
+) -> BTreeSet<String> {
     let look = fn_tool("Look", Class::Inspect, |_| async { ToolOutcome::ok("seen") });
     let script = Script::new().text("Hello.").tool("Look", json!({})).text("Done.");
     let mut agent = Agent::builder(ScriptedProvider::new(script), "any-model")
@@ -23,41 +27,35 @@ async fn journal() -> Vec<Arc<Envelope>> {
         .unwrap();
     agent.run("Hi").await;
     assert_eq!(agent.run("Look.").await.tools_executed, 1);
-    agent.events()
-}
-
-fn names(event: &str, column: usize) -> Vec<&'static str> {
-    rows().find(|row| row.0 == event).unwrap().1[column].clone()
+    let mut seen = BTreeSet::new();
+    for envelope in agent.events() {
+        let kind = envelope.event.kind();
+        let expected = &rows().find(|row| row.0 == kind).unwrap().1[column];
+        let made = project(&envelope);
+        assert!(made.iter().all(|name| expected.contains(&name.as_str())), "{kind}: {made:?}");
+        assert!(column == 0 || made.is_empty() == expected.is_empty(), "{kind}: {made:?}");
+        seen.extend(made);
+    }
+    seen
 }
 
 #[tokio::test]
 async fn core_20_replay_events_are_made_of_the_events_the_map_names() {
     let mut projection = ReplayProjection::default();
-    let mut seen = BTreeSet::new();
-    for envelope in journal().await {
-        let kind = envelope.event.kind();
-        for event in projection.push(&envelope).unwrap() {
-            assert!(names(kind, 0).contains(&event.name), "{kind} became {}", event.name);
-            seen.insert(event.name);
-        }
-    }
-    let all: BTreeSet<_> = vocabularies().next().unwrap().2.split_whitespace().collect();
-    assert_eq!(seen, all, "a run with a tool and payloads has every replay event");
+    let project = |envelope: &Envelope| {
+        let events = projection.push(envelope).unwrap().into_iter();
+        events.map(|event| event.name.to_owned()).collect()
+    };
+    let all = vocabularies().next().unwrap().2.split_whitespace().map(str::to_owned).collect();
+    assert_eq!(names(0, project).await, all, "a run with a tool has every replay event");
 }
 
 #[tokio::test]
 async fn core_26_named_events_are_made_of_the_events_the_map_names() {
     let projection = NamedProjection::new("agent-1");
-    let mut seen = BTreeSet::new();
-    for envelope in journal().await {
-        let kind = envelope.event.kind();
-        match projection.project(&envelope).map(|event| event.name.to_string()) {
-            Some(name) => {
-                assert!(names(kind, 1).contains(&name.as_str()), "{kind} became {name}");
-                seen.insert(name);
-            }
-            None => assert_eq!(names(kind, 1), [""; 0], "the table has a name for {kind}"),
-        }
-    }
+    let project = |envelope: &Envelope| {
+        projection.project(envelope).map(|event| event.name.to_string()).into_iter().collect()
+    };
+    let seen = names(1, project).await;
     assert!(seen.len() > 8, "{seen:?}");
 }

@@ -60,6 +60,7 @@ impl Measures {
         match &envelope.event {
             Event::ModelRequested(_) => counts.requested = Some(envelope.ts),
             Event::ModelResponded(data) => {
+                // Not every service reports tokens; the last known ones stay.
                 counts.last = data.usage.or(counts.last);
                 counts.end_call(envelope.ts);
             }
