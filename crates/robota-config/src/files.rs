@@ -193,11 +193,20 @@ fn unknown(origin: Origin, message: String) -> Source {
 
 /// Reads a file; none if it does not exist. Follows links, but reads regular files only.
 pub(crate) fn read_bounded(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    read_regular(path, MAX_FILE_BYTES)
+}
+
+/// Reads a regular file of at most `limit` bytes; none if it does not exist. A pipe or a device in its
+/// place is an error and does not block.
+///
+/// # Errors
+/// If it cannot be read, is no regular file or is longer.
+pub fn read_regular(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let Some(file) = open_regular(path)? else { return Ok(None) };
     let mut bytes = Vec::new();
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        let message = format!("it is larger than {} KiB", MAX_FILE_BYTES / 1024);
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        let message = format!("it is larger than {} KiB", limit / 1024);
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
     Ok(Some(bytes))

@@ -87,7 +87,7 @@ mod tests;
 pub use available_models::{AvailableModels, ModelNotAvailable};
 pub use clean::{clean, shown, visible};
 pub use error::ConfigError;
-pub use files::{Files, MAX_FILE_BYTES};
+pub use files::{Files, MAX_FILE_BYTES, read_regular};
 pub use layer::{Layer, LayerScope, Origin};
 pub use mcp::{
     ManagedServers, McpAccess, McpEntry, McpListing, McpScope, McpServerMatch, McpWriteError,

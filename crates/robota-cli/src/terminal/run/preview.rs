@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use robota_config::read_regular;
 use robota_core::approve::Question;
 use robota_sdk::ToolState;
 use serde_json::Value;
@@ -78,8 +79,8 @@ fn edit(setup: &Setup, path: &str, edits: &[Value]) -> Option<Preview> {
 
 fn read(setup: &Setup, path: &str) -> Option<String> {
     let path = absolute(&setup.places.cwd, path);
-    let size = std::fs::metadata(&path).ok()?.len();
-    if size > LIMIT { None } else { std::fs::read_to_string(path).ok() }
+    // The model may name a pipe, which must not block the terminal.
+    String::from_utf8(read_regular(&path, LIMIT).ok()??).ok()
 }
 
 fn absolute(cwd: &Path, path: &str) -> PathBuf {

@@ -23,3 +23,13 @@ fn a_worktree_names_the_folder_of_its_repository() {
     std::fs::write(tree.join(".git"), "gitdir: ../real\n").unwrap();
     assert_eq!(of(&tree).as_deref(), Some("side"));
 }
+
+#[test]
+fn a_pipe_in_place_of_the_head_does_not_block() {
+    let folder = tempfile::tempdir().unwrap();
+    let git = folder.path().join(".git");
+    std::fs::create_dir(&git).unwrap();
+    let fifo = git.join("HEAD");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    assert_eq!(of(folder.path()), None);
+}
