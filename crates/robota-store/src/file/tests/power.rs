@@ -188,9 +188,8 @@ fn a_fork_exists_completely_or_not_at_all() {
 fn a_fork_of_an_open_segment_survives_every_power_failure() {
     let disk = SimDisk::new();
     let (parent, child) = (id("parent"), id("child"));
-    let store = |disk: &SimDisk| {
-        FileStore::new("/home/sessions").with_disk(Arc::new(disk.clone())).files
-    };
+    let store =
+        |disk: &SimDisk| FileStore::new("/home/sessions").with_disk(Arc::new(disk.clone())).files;
     let files = store(&disk);
     let all: Vec<_> = (1..=8).map(|seq| turn_finished(1, seq)).collect();
     let mut writer = files.create(&parent).unwrap();
