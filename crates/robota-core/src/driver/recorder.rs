@@ -132,7 +132,7 @@ impl Recorder {
         self.observers.push(Guarded::new("an observer", observer));
     }
 
-    /// Replaces the observers.
+    /// Passes every further event to these observers, and to no earlier ones.
     pub fn set_observers(&mut self, observers: Vec<Observer>) {
         self.observers.clear();
         observers.into_iter().for_each(|observer| self.observe(observer));

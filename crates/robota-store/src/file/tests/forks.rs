@@ -98,8 +98,9 @@ fn kode_04_of_an_open_segment_only_what_is_not_synced_is_copied() {
             let grandchild = id(&format!("{child}-{round}"));
             for from in events.iter().rev().take(3) {
                 let first = envelope(9, from.seq + 1, Renamed { name: "x".to_owned() });
-                drop(files.fork(child, from.cursor(), &grandchild, &[first.clone()]).unwrap());
-                assert_eq!(read(&files, &grandchild).last(), Some(&*first));
+                let first = std::slice::from_ref(&first);
+                drop(files.fork(child, from.cursor(), &grandchild, first).unwrap());
+                assert_eq!(read(&files, &grandchild).last(), Some(&*first[0]));
                 assert!(files.delete(&grandchild).unwrap());
             }
         }
