@@ -148,9 +148,9 @@ impl Agent {
         observers.extend(options.on_text.map(text_observer));
         // The observers of one run are removed after it, also those that a caller forgot: the agent
         // may outlive what they refer to.
-        self.recorder.swap_observers(observers);
+        self.recorder.set_observers(observers);
         let report = self.turn(config, prompt.into(), &options.cancel).await;
-        self.recorder.swap_observers(self.observers.clone());
+        self.recorder.set_observers(self.observers.clone());
         report
     }
 
@@ -210,7 +210,7 @@ impl Agent {
     async fn begin(&mut self) -> Result<(), JournalError> {
         // Observers of a run whose future was dropped are still set: only `run_with` itself removes
         // them.
-        self.recorder.swap_observers(self.observers.clone());
+        self.recorder.set_observers(self.observers.clone());
         if self.drops_chunks {
             self.journal.drop_chunks();
         }
@@ -266,7 +266,7 @@ impl Agent {
         self.journal = MemoryJournal::new();
         let journal = Box::new(self.journal.clone());
         self.recorder = Recorder::new(journal, self.clock.clone(), State::default());
-        self.recorder.swap_observers(self.observers.clone());
+        self.recorder.set_observers(self.observers.clone());
     }
 
     /// Returns the messages that the model sees.

@@ -30,7 +30,7 @@ use tasks::Tasks;
 use crate::approve::Answer;
 use crate::call::CallContext;
 use crate::error::{Diagnose as _, ErrorData};
-use crate::event::{Event, PrefixChange, PrefixChanged, PromptSet, ToolsSet, TurnEnd};
+use crate::event::{Event, ModelAsked, PrefixChange, PrefixChanged, PromptSet, ToolsSet, TurnEnd};
 use crate::gate::FailedGate;
 use crate::guard::guarded;
 use crate::hook::HookPoint;
@@ -260,7 +260,8 @@ impl Drive {
         let live = self.ports.live_tools.as_ref();
         let changed = live.and_then(|live| guarded("a source of tools", || live.changed())?);
         let Some(tools) = changed else { return Ok(()) };
-        self.ports.tools = tools;
+        let before = std::mem::replace(&mut self.ports.tools, tools);
+        guarded("a tool", || drop(before));
         let events = tool_events(&self.ports.tools, recorder);
         let (names, awaited) = (self.ports.tools.callable_names(), self.ports.tools.awaited());
         self.turn.set_tools(names, awaited, offered_sha256(&self.ports.tools));
@@ -343,6 +344,10 @@ impl Drive {
         // The tasks reported these events before the machine emitted its own.
         let (mut batch, mut acks) = (Vec::new(), Vec::new());
         for (event, ack) in self.task_events.take() {
+            // Tokens of a compaction that no summary counts. The fold adds them to the turn, too.
+            if let Event::ModelAsked(ModelAsked { usage: Some(usage), .. }) = &event {
+                self.turn.count(*usage);
+            }
             batch.push(event);
             acks.extend(ack);
         }

@@ -183,7 +183,7 @@ events! {
     "model_retry" ModelRetry Fact Written "A model call failed and will be retried.";
     "model_failed" ModelFailed Fact Written "A model call failed and this request will not be retried.";
     "model_responded" ModelResponded Fact Written "The model finished its answer.";
-    "model_asked" ModelAsked Fact Written "A model was called outside the conversation; records its usage.";
+    "model_asked" ModelAsked Fact Written "A model was called outside the conversation, or its answer was discarded; records its usage.";
     "assistant_message" AssistantMessage Fact Written "The model's answer was added to the conversation, complete or interrupted.";
     "tool_called" ToolCalled Fact Written "The model asked for a tool call.";
     "tool_batch_started" ToolBatchStarted Fact Written "The session starts to process the tool calls of one answer.";

@@ -399,7 +399,7 @@ impl Turn {
     }
 
     /// Counts the tokens of a model call.
-    fn count(&mut self, usage: Usage) {
+    pub(crate) fn count(&mut self, usage: Usage) {
         self.usage += usage;
         self.cost.add(usage);
     }

@@ -7,6 +7,7 @@ use robota_core::catalogue::Catalogue;
 use robota_core::event::{Event, TaskChanged};
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalStore;
+use robota_core::project::ModelCalls;
 use robota_core::task::{TaskChange, TaskUsage};
 use robota_core::usage::Usage;
 use robota_session::{Session, SessionError};
@@ -45,7 +46,7 @@ pub struct ModelCost {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Costs {
     #[serde(skip)]
-    model: String,
+    calls: ModelCalls,
     /// The totals by the id of the model.
     pub models: BTreeMap<String, ModelCost>,
 }
@@ -53,24 +54,20 @@ pub struct Costs {
 impl Costs {
     /// Takes an event of the session.
     pub fn push(&mut self, event: &Event) {
-        match event {
-            Event::TurnStarted(data) => self.model.clone_from(&data.model),
-            Event::ModelResponded(data) => self.add(None, data.usage),
-            Event::ModelAsked(data) => self.add(Some(&data.model), data.usage),
-            Event::CompactionFinished(data) => self.add(None, data.summary.usage),
-            // What an agent used is part of what its parent used.
-            Event::TaskChanged(TaskChanged { change: TaskChange::Finished(end), .. }) => {
-                for used in &end.usage {
-                    self.add_calls(&used.model, used.usage, used.calls);
-                }
+        if let Some(call) = self.calls.push(event) {
+            self.add_calls(&call.model, call.usage.unwrap_or_default(), 1);
+        }
+        // What an agent used is part of what its parent used.
+        if let Event::TaskChanged(TaskChanged { change: TaskChange::Finished(end), .. }) = event {
+            for used in &end.usage {
+                self.add_calls(&used.model, used.usage, used.calls);
             }
-            _ => {}
         }
     }
 
     /// Adds a model call that no event records.
     pub(crate) fn count(&mut self, model: &str, usage: Usage) {
-        self.add(Some(model), Some(usage));
+        self.add_calls(model, usage, 1);
     }
 
     /// Returns the tokens of all models.
@@ -100,13 +97,9 @@ impl Costs {
 
     /// Returns the model of the last turn, if its price is not known.
     pub(crate) fn turn_without_price(&self) -> Option<&str> {
-        let known = self.model.is_empty() || has_price(&self.model);
-        (!known).then_some(self.model.as_str())
-    }
-
-    fn add(&mut self, model: Option<&str>, usage: Option<Usage>) {
-        let model = model.unwrap_or(&self.model).to_owned();
-        self.add_calls(&model, usage.unwrap_or_default(), 1);
+        let model = self.calls.model();
+        let known = model.is_empty() || has_price(model);
+        (!known).then_some(model)
     }
 
     /// Adds calls of a model. A model without a price makes its whole cost unknown.

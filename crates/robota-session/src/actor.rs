@@ -474,7 +474,7 @@ impl Actor {
                     // Before the drive is dropped: the limits that the turn found out are kept for
                     // the next turn.
                     let found = drive.rules().clone();
-                    self.work = None;
+                    self.drop_work();
                     self.shared.keep_limits(&found);
                     self.turn_ended(&report);
                 }
@@ -482,11 +482,17 @@ impl Actor {
             Some(Work::Compaction(compaction)) => {
                 let window = self.shared.window();
                 if compaction.step(&mut self.recorder, window).await {
-                    self.work = None;
+                    self.drop_work();
                 }
             }
             None => {}
         }
+    }
+
+    fn drop_work(&mut self) {
+        // It may have the last reference to something of the program, such as a tool that was replaced.
+        let work = self.work.take();
+        guarded("a value of the program", || drop(work));
     }
 
     fn turn_ended(&mut self, report: &TurnReport) {
@@ -557,7 +563,8 @@ impl Actor {
     /// can open the session again, also in another process.
     async fn release(self: Box<Self>, reason: SessionError) {
         let Self { shared, recorder, work, background, .. } = *self;
-        drop((work, background));
+        guarded("a value of the program", || drop(work));
+        guarded("a value of the program", || drop(background));
         recorder.release().await;
         shared.hub.end(reason);
     }

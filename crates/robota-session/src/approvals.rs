@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use indexmap::IndexMap;
 use robota_core::approve::{Answer, Approver, NoApprover, Question, RuleSink, Scope};
 use robota_core::gate::Gate;
-use robota_core::guard::{guarded, guarded_async};
+use robota_core::guard::{drop_guarded, guarded, guarded_async};
 use robota_core::hook::{EventDecision, HookData, HookEvent, Hooks as _, NotificationType};
 use robota_core::ids::{CallId, SessionId};
 use robota_core::permission::{PermissionUpdate, RuleUpdate, UpdateDestination, Verdict};
@@ -110,7 +110,7 @@ struct FnApprover(Box<dyn Fn(Question) -> AnswerFuture + Send + Sync>);
 #[async_trait::async_trait]
 impl Approver for FnApprover {
     async fn ask(&self, question: Question) -> Answer {
-        (self.0)(question).await
+        drop_guarded("the approver", (self.0)(question)).await
     }
 }
 

@@ -202,7 +202,7 @@ async fn begin(
     // Asked before anything is appended, since any event of the fork makes it a touched one.
     let untouched = is_untouched_fork(recorder.state());
     let mut observers = vec![shared.hub.observer()];
-    recorder.swap_observers(observers.clone());
+    recorder.set_observers(observers.clone());
     if options.source == SessionSource::Fork {
         close_parent_work(&mut recorder).await?;
     }
@@ -212,7 +212,7 @@ async fn begin(
     // One that panics leaves its events unobserved, and the others as they are.
     let make = |make: &ObserverMaker| guarded("a maker of observers", || make(&shared.id));
     observers.extend(setup.observer_makers.iter().filter_map(make));
-    recorder.swap_observers(observers);
+    recorder.set_observers(observers);
     if recorder.state().mode != setup.mode {
         first.push(ModeChanged { mode: setup.mode }.into());
     }

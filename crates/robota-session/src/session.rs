@@ -686,3 +686,6 @@ impl Session {
         .await
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use robota_core::blob::Blobs;
+use robota_core::guard::drop_guarded;
 use robota_core::ids::CallId;
 use robota_core::message::ResultBlock;
 use robota_core::redact::Redactor;
@@ -95,12 +96,14 @@ impl Tool for SessionTool {
         // Also without a limit for the model: a command that prints without end would fill the
         // journal.
         context.progress = limit_progress(context.progress);
-        let Some(limit) = self.limit else { return self.inner.run(input, context).await };
+        // The outcome counts although a destructor of the tool panics.
+        let run = |context| drop_guarded("a tool", self.inner.run(input, context));
+        let Some(limit) = self.limit else { return run(context).await };
         let limit = self.inner.output_limit().unwrap_or(limit);
         let output =
             Arc::new(CallOutput { blobs: self.blobs.clone(), limit, used: AtomicBool::new(false) });
         context.output = Some(output.clone());
-        let outcome = self.inner.run(input, context).await;
+        let outcome = run(context).await;
         let length: usize = outcome.content.iter().map(text_len).sum();
         // A tool that stored its output has cut it too, unless it exceeds the limit by far.
         // Pairs with the store in `keep`, which the tool may call in another thread.

@@ -4,10 +4,14 @@
 
 mod common;
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 
 use common::*;
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, Stream};
 use robota_core::approve::{Answer, RuleSink, Scope};
 use robota_core::blob::Blobs;
 use robota_core::call::CallContext;
@@ -19,18 +23,21 @@ use robota_core::error::ErrorData;
 use robota_core::event::{Durability, Envelope, Event, FilesWatched, NotRestored, ProcessStarted};
 use robota_core::gate::{Gate, Grant, Judgement, Source};
 use robota_core::ids::{CallId, Ids};
-use robota_core::journal::{Journal, JournalError, MemoryStore};
+use robota_core::journal::{Journal, JournalError, JournalStore as _, MemoryStore};
 use robota_core::message::ToolUse;
 use robota_core::permission::{Class, PermissionUpdate, Verdict};
 use robota_core::process::ProcessIdentity;
-use robota_core::provider::{Capabilities, DeltaStream, ModelRequest, Provider, ProviderError};
+use robota_core::provider::{
+    Capabilities, Delta, DeltaStream, ModelRequest, Provider, ProviderError,
+};
 use robota_core::tool::{AwaitedTools, Tool, ToolContext, ToolOutcome, ToolSource, ToolSpec};
 use robota_session::{
     Approvals, Decision, RestoreOptions, Resume, ResumeStrategy, SendOptions, Session,
-    SessionError, TurnPermissions, approver_fn,
+    SessionError, ToolChange, TurnPermissions, approver_fn,
 };
 use robota_testkit::{Script, ScriptedAnswer, ScriptedProvider};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// Allows or asks, and panics in one method.
@@ -484,5 +491,165 @@ fn kode_04_a_fork_opens_although_its_observer_cannot_be_made() {
         let place = robota_session::Selector::SafePoint(1);
         let child = session.fork(&place, None).await.unwrap();
         assert_eq!(child.run("Third").await.unwrap(), "Three.");
+    });
+}
+
+/// Panics when it is dropped.
+struct Faulty;
+
+impl Drop for Faulty {
+    fn drop(&mut self) {
+        // A second panic would end the process: the language defines it so.
+        assert!(std::thread::panicking(), "a panic on purpose");
+    }
+}
+
+/// A future or a stream that panics when it is dropped.
+struct FaultyEnd<F>(F, Faulty);
+
+impl<T> Future for FaultyEnd<BoxFuture<'_, T>> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        self.0.poll_unpin(context)
+    }
+}
+
+impl Stream for FaultyEnd<DeltaStream> {
+    type Item = Result<Delta, ProviderError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.as_mut().poll_next(context)
+    }
+}
+
+/// Its streams panic when they are dropped. While it does not answer, it only connects, and what it
+/// does then panics when it is dropped.
+struct FaultyProvider {
+    model: ScriptedProvider,
+    answers: Arc<AtomicBool>,
+    connecting: Arc<Notify>,
+}
+
+#[async_trait::async_trait]
+impl Provider for FaultyProvider {
+    fn name(&self) -> &str {
+        "faulty"
+    }
+
+    async fn stream(
+        &self,
+        request: ModelRequest,
+        context: CallContext,
+    ) -> Result<DeltaStream, ProviderError> {
+        if !self.answers.load(Ordering::SeqCst) {
+            self.connecting.notify_one();
+            let endless: BoxFuture<'_, ()> = std::future::pending().boxed();
+            FaultyEnd(endless, Faulty).await;
+        }
+        let stream = self.model.stream(request, context).await?;
+        Ok(Box::pin(FaultyEnd(stream, Faulty)))
+    }
+}
+
+#[test]
+fn sess_15_a_provider_whose_destructors_panic_ends_no_session() {
+    both_runtimes(async || {
+        let half = ScriptedAnswer::new().text("Half").gate("go");
+        let model = ScriptedProvider::new(Script::new().text("One.").answer(half).text("Two."));
+        let (answers, connecting) = (Arc::new(AtomicBool::new(true)), Arc::new(Notify::new()));
+        let provider = FaultyProvider {
+            model: model.clone(),
+            answers: answers.clone(),
+            connecting: connecting.clone(),
+        };
+        let session = Session::builder(provider, "test-model").create(memory(), None);
+        let session = session.await.unwrap();
+        assert_eq!(session.run("At its end").await.unwrap(), "One.");
+        session.send("While it streams").await.unwrap();
+        model.reached("go").await;
+        assert!(session.interrupt(None).await.unwrap());
+        answers.store(false, Ordering::SeqCst);
+        session.send("While it connects").await.unwrap();
+        connecting.notified().await;
+        assert!(session.interrupt(None).await.unwrap());
+        answers.store(true, Ordering::SeqCst);
+        assert_eq!(session.run("Again").await.unwrap(), "Two.");
+        session.shutdown("end").await.unwrap();
+    });
+}
+
+/// The future of its call panics when it is dropped, and so does the tool itself.
+struct FaultyTool(ToolSpec, Faulty);
+
+impl Tool for FaultyTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn run<'a, 'b>(
+        &'a self,
+        _input: Value,
+        _context: ToolContext,
+    ) -> Pin<Box<dyn Future<Output = ToolOutcome> + Send + 'b>>
+    where
+        'a: 'b,
+        Self: 'b,
+    {
+        let outcome = async { ToolOutcome::ok("It ran.") };
+        Box::pin(FaultyEnd(outcome.boxed(), Faulty))
+    }
+}
+
+#[test]
+fn sess_15_a_tool_and_an_approver_whose_destructors_panic_keep_their_answers() {
+    both_runtimes(async || {
+        let (builder, model) = builder(
+            Script::new()
+                .tool("act", serde_json::json!({}))
+                .answer(ScriptedAnswer::new().gate("go").text("Done."))
+                .text("Next."),
+        );
+        let spec = echo("act", Class::Execute).spec().clone();
+        let approve = |_| {
+            let answer = async { Answer::Allow { note: None } };
+            FaultyEnd(answer.boxed(), Faulty)
+        };
+        let session = builder
+            .tools(tool(FaultyTool(spec, Faulty)))
+            .gate(PanickingGate(Verdict::Ask, "nothing"))
+            .approver(approver_fn(approve))
+            .create(memory(), None)
+            .await
+            .unwrap();
+        session.send("Go").await.unwrap();
+        model.reached("go").await;
+        assert_eq!(results(&session).await, ["It ran."]);
+        // The turn that runs has the last reference to the tool.
+        session.config().set_tools(ToolChange::Replace(Vec::new())).unwrap();
+        model.release("go");
+        wait_until_idle(&session).await;
+        assert_eq!(session.run("On").await.unwrap(), "Next.");
+        session.shutdown("end").await.unwrap();
+    });
+}
+
+#[test]
+fn sess_15_an_observer_whose_destructor_panics_does_not_keep_a_session_open() {
+    both_runtimes(async || {
+        let (builder, _) = builder(yaml("- text: One."));
+        let builder = builder.session_observer(|_| {
+            let faulty = Faulty;
+            Arc::new(move |_| {
+                let _ = &faulty;
+            })
+        });
+        let store = memory();
+        let session = builder.create(store.clone(), None).await.unwrap();
+        assert_eq!(session.run("First").await.unwrap(), "One.");
+        session.shutdown("end").await.unwrap();
+        let error = session.run("Second").await.unwrap_err();
+        assert!(matches!(error, SessionError::Closed { .. }), "{error}");
+        store.open(session.id()).await.unwrap();
     });
 }

@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex};
 
 use common::*;
 use robota_core::approve::{RuleSink, Scope};
-use robota_core::call::CallContext;
 use robota_core::error::ErrorData;
 use robota_core::event::Event;
 use robota_core::gate::{Gate, Grant, Judgement, Source};
@@ -20,7 +19,7 @@ use robota_core::hook::{
 use robota_core::ids::CountingIds;
 use robota_core::message::{Message, ToolUse};
 use robota_core::permission::{Class, PermissionUpdate, Verdict};
-use robota_core::provider::{DeltaStream, ModelRequest, Provider, ProviderError, RetryPolicy};
+use robota_core::provider::RetryPolicy;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSource, ToolSpec};
 use robota_session::{
     Approvals, Callbacks, CodeHook, Decision, EventFilter, EventKind, HookScope, Session,
@@ -594,56 +593,6 @@ fn sess_15_a_prompt_hook_that_panics_blocks_only_its_prompt() {
             assert!(matches!(error, SessionError::Blocked(_)), "{error}");
         }
         assert!(model.requests().is_empty());
-    });
-}
-
-/// A provider whose stream panics when it is dropped: no call guards that, so it is a panic of the
-/// session's own task.
-struct Undroppable(Arc<Notify>);
-
-#[async_trait::async_trait]
-impl Provider for Undroppable {
-    fn name(&self) -> &str {
-        "undroppable"
-    }
-
-    async fn stream(
-        &self,
-        _request: ModelRequest,
-        _context: CallContext,
-    ) -> Result<DeltaStream, ProviderError> {
-        struct Bomb;
-        impl Drop for Bomb {
-            fn drop(&mut self) {
-                panic!("on purpose")
-            }
-        }
-        let (bomb, polled) = (Bomb, self.0.clone());
-        let stream = futures::stream::poll_fn(move |_| {
-            let _ = &bomb;
-            polled.notify_one();
-            std::task::Poll::Pending
-        });
-        Ok(Box::pin(stream))
-    }
-}
-
-#[test]
-fn a_panic_of_the_session_itself_ends_its_watchers_with_an_error() {
-    both_runtimes(async || {
-        let polled = Arc::new(Notify::new());
-        let builder = Session::builder(Undroppable(polled.clone()), "test-model");
-        let session = builder.create(memory(), None).await.unwrap();
-        let mut events = session.subscribe(StartAt::Now, EventFilter::Everything).await.unwrap();
-        session.send("Hi").await.unwrap();
-        polled.notified().await;
-        let error = session.interrupt(None).await.unwrap_err();
-        assert!(error.to_string().contains("panicked"), "{error}");
-        while let Some(event) = events.next_event().await {
-            event.unwrap();
-        }
-        let error = session.status().await.unwrap_err();
-        assert!(error.to_string().contains("panicked"), "{error}");
     });
 }
 

@@ -13,6 +13,8 @@ pub(crate) fn this_process() -> Option<String> {
 }
 
 /// Returns whether that process ran on this machine and has exited. Returns false if in doubt.
+// The file store has locks of the kernel, which end with their process.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) fn has_exited(process: &str) -> bool {
     let Some(boot_and_namespace) = boot_and_namespace() else { return false };
     let Some(rest) =

@@ -11,6 +11,7 @@ use robota_core::hook::{HookAnswer, HookInput, HookPoint, HookReply, Hooks, PreT
 use robota_core::ids::{SessionId, TurnId};
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::message::ToolResult;
+use robota_core::project::ModelCalls;
 use robota_core::task::TaskChange;
 use robota_core::usage::Usage;
 use serde_json::Value;
@@ -34,7 +35,7 @@ pub(crate) struct Meter {
 /// Counts model calls from events.
 #[derive(Default)]
 struct Counts {
-    model: String,
+    calls: ModelCalls,
     requested: Option<Timestamp>,
     /// The time of the model calls since the last result line, in milliseconds.
     api_ms: u64,
@@ -85,33 +86,36 @@ impl Meter {
         self.lock().observe(envelope, || self.served());
     }
 
-    /// Returns an observer for the events of agents: what they use is part of what the run uses. Each
-    /// agent has its own model.
+    /// Returns an observer for the events of agents: what they use is part of what the run uses.
     pub(crate) fn observe_agents(self: &Arc<Self>) -> Observer {
         let meter = self.clone();
-        let agents: Mutex<HashMap<TurnId, String>> = Mutex::default();
+        let agents: Mutex<HashMap<Option<TurnId>, ModelCalls>> = Mutex::default();
         Arc::new(move |envelope: &Arc<Envelope>| {
-            let Some(turn) = &envelope.turn else { return };
+            let turn = &envelope.turn;
             let mut agents = agents.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Event::TurnStarted(data) = &envelope.event {
-                agents.insert(turn.clone(), data.model.clone());
-            }
-            // Only the start of a turn names its model, so it is kept until the end of the turn.
-            let Some(model) = agents.get(turn).cloned() else { return };
+            // Of each turn, because several agents run at the same time, and only the start of a turn
+            // names its model.
+            let call = match &envelope.event {
+                Event::TurnStarted(_) => {
+                    agents.entry(turn.clone()).or_default().push(&envelope.event)
+                }
+                event => match agents.get_mut(turn) {
+                    Some(calls) => calls.push(event),
+                    // A call between turns names its model itself.
+                    None => ModelCalls::default().push(event).filter(|call| !call.model.is_empty()),
+                },
+            };
             if let Event::TurnFinished(_) = envelope.event {
                 agents.remove(turn);
             }
             // The two locks are never held together.
             drop(agents);
-            let usage = match &envelope.event {
-                Event::ToolResultAdded(data) => {
-                    return meter.lock().lines.count(&data.result);
-                }
-                Event::ModelResponded(data) => data.usage,
-                Event::CompactionFinished(data) => data.summary.usage,
-                _ => return,
-            };
-            meter.lock().add(&model, usage);
+            if let Event::ToolResultAdded(data) = &envelope.event {
+                meter.lock().lines.count(&data.result);
+            }
+            if let Some(call) = call {
+                meter.lock().add(&call.model, call.usage);
+            }
         })
     }
 
@@ -234,22 +238,20 @@ const PAGE: usize = 4096;
 
 impl Counts {
     fn observe(&mut self, envelope: &Envelope, served: impl Fn() -> Option<String>) {
+        if let Some(call) = self.calls.push(&envelope.event) {
+            // Another model may have answered; compactions and other calls have the model that the
+            // event names.
+            let served = Some(()).filter(|()| call.is_answer).and_then(|()| served());
+            self.add(&served.unwrap_or(call.model), call.usage);
+        }
         match &envelope.event {
-            Event::TurnStarted(data) => self.model.clone_from(&data.model),
             Event::ModelRequested(_) => self.requested = Some(envelope.ts),
             Event::ModelResponded(data) => {
                 self.end_call(envelope.ts);
                 self.last = data.usage;
-                let model = served().unwrap_or_else(|| self.model.clone());
-                self.add(&model, data.usage);
             }
             Event::ModelFailed(_) | Event::ModelRetry(_) => self.end_call(envelope.ts),
             Event::ToolResultAdded(data) => self.lines.count(&data.result),
-            Event::ModelAsked(data) => self.add(&data.model, data.usage),
-            Event::CompactionFinished(data) => {
-                let model = self.model.clone();
-                self.add(&model, data.summary.usage);
-            }
             _ => {}
         }
     }

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use futures::{FutureExt as _, StreamExt as _};
 use tokio::time::Instant;
 use tokio_util::sync::DropGuard;
 use tracing::{Instrument as _, Span};
@@ -14,7 +14,7 @@ use super::{Ports, SessionConfig, provider_name};
 use crate::call::CallContext;
 use crate::error::{Diagnose as _, ErrorKind};
 use crate::event::{ProviderPayload, Purpose};
-use crate::guard::guarded_async;
+use crate::guard::Guarded;
 use crate::message::Message;
 use crate::provider::{
     Delta, DeltaStream, ModelRequest, PayloadSink, ProviderError, ToolChoice, check_native_web,
@@ -32,6 +32,9 @@ const BATCH: usize = 1024;
 /// Text that arrives within this time is passed on together, so that it becomes one event. The
 /// first piece is passed on immediately, so that a slow stream is not delayed.
 const WINDOW: Duration = Duration::from_millis(10);
+
+/// How the log names what panicked.
+const PROVIDER: &str = "the provider";
 
 type Item = Option<Result<Delta, ProviderError>>;
 
@@ -56,8 +59,8 @@ pub(super) struct ModelRun {
 }
 
 enum Stage {
-    Connecting(BoxFuture<'static, Result<DeltaStream, ProviderError>>),
-    Streaming(DeltaStream),
+    Connecting(Guarded<BoxFuture<'static, Result<DeltaStream, ProviderError>>>),
+    Streaming(Guarded<DeltaStream>),
 }
 
 impl ModelRun {
@@ -83,8 +86,9 @@ impl ModelRun {
             check_native_web(&provider.capabilities(), request.native_web)?;
             provider.stream(request, context).await
         };
+        let connecting = connecting.instrument(span.clone()).boxed();
         Self {
-            stage: Stage::Connecting(connecting.instrument(span.clone()).boxed()),
+            stage: Stage::Connecting(Guarded::new(PROVIDER, connecting)),
             span,
             idle_timeout: config.idle_timeout,
             deadline: Instant::now() + config.idle_timeout,
@@ -170,26 +174,20 @@ impl ModelRun {
     async fn next_item(&mut self) -> Item {
         loop {
             match &mut self.stage {
-                Stage::Connecting(connecting) => {
-                    match guarded_async("the provider", connecting).await {
-                        Some(Ok(stream)) => self.stage = Stage::Streaming(stream),
-                        Some(Err(error)) => return Some(Err(error)),
-                        None => return Some(Err(panicked())),
+                Stage::Connecting(connecting) => match connecting.await {
+                    Some(Ok(stream)) => {
+                        self.stage = Stage::Streaming(Guarded::new(PROVIDER, stream));
                     }
-                }
+                    Some(Err(error)) => return Some(Err(error)),
+                    None => return Some(Err(ProviderError::panicked())),
+                },
                 Stage::Streaming(stream) => {
-                    let next = stream.next().instrument(self.span.clone());
-                    let item = guarded_async("the provider", next).await;
-                    return item.unwrap_or_else(|| Some(Err(panicked())));
+                    let item = stream.next().instrument(self.span.clone()).await;
+                    return item.unwrap_or_else(|| Some(Err(ProviderError::panicked())));
                 }
             }
         }
     }
-}
-
-fn panicked() -> ProviderError {
-    ProviderError::new(ErrorKind::Plugin, "the provider panicked")
-        .with_hint("this is a bug of the provider's adapter; please report it")
 }
 
 /// What has arrived and was not passed on yet. Consecutive pieces of text are joined.

@@ -15,7 +15,7 @@ use tracing::{Instrument as _, Span};
 use crate::clock::Clock;
 use crate::error::Diagnose as _;
 use crate::event::{Closed, Cursor, Durability, Envelope, Event};
-use crate::guard::{guarded, guarded_async};
+use crate::guard::{Guarded, guarded, guarded_async};
 use crate::ids::TurnId;
 use crate::journal::{Journal, JournalError};
 use crate::state::State;
@@ -48,7 +48,7 @@ pub struct Recorder {
     state: State,
     epoch: u32,
     next_seq: u64,
-    observers: Vec<Observer>,
+    observers: Vec<Guarded<Observer>>,
     /// The sequence number of the last event that observers received.
     last_observed: u64,
     /// Events that the journal has not acknowledged.
@@ -129,12 +129,13 @@ impl Recorder {
 
     /// Passes every further event to `observer`.
     pub fn observe(&mut self, observer: Observer) {
-        self.observers.push(observer);
+        self.observers.push(Guarded::new("an observer", observer));
     }
 
-    /// Replaces the observers; returns the previous ones.
-    pub fn swap_observers(&mut self, observers: Vec<Observer>) -> Vec<Observer> {
-        std::mem::replace(&mut self.observers, observers)
+    /// Passes every further event to these observers, and to no earlier ones.
+    pub fn set_observers(&mut self, observers: Vec<Observer>) {
+        self.observers.clear();
+        observers.into_iter().for_each(|observer| self.observe(observer));
     }
 
     /// Records events and writes them, as durable as the strictest of them requires. Cancel safe:
@@ -275,7 +276,7 @@ impl Recorder {
             for observer in &self.observers {
                 // The event is written, so a panicking observer must not fail the append or stop
                 // others.
-                guarded("an observer", || observer(envelope));
+                observer.call_shared(|observer| observer(envelope));
             }
         }
         self.last_observed =

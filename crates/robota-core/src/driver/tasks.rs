@@ -21,7 +21,7 @@ use crate::context::ContextEstimate;
 use crate::error::{ErrorData, ErrorKind};
 use crate::event::{CompactionTrigger, ModelRetry, ProcessStarted, check_value};
 use crate::gate::{Gate, Grant, Judgement, Source, judge_call};
-use crate::guard::guarded;
+use crate::guard::{drop_guarded, guarded};
 use crate::hook::{
     AfterChange, BatchDecision, HookAnswer, HookInput, HookPoint, PostToolDecision,
     PreToolDecision, PromptDecision, StopDecision,
@@ -84,7 +84,10 @@ impl Tasks {
             Effect::RunHook(input) => self.run_hook(input, ports),
             Effect::FindLimits => {
                 let (provider, model) = (ports.provider.clone(), config.turn.model.clone());
-                let task = async move { Input::LimitsFound(provider.limits(&model).await) };
+                let task = async move {
+                    let limits = drop_guarded("the provider", provider.limits(&model));
+                    Input::LimitsFound(limits.await)
+                };
                 self.spawn(Some(Target::Limits), Input::LimitsFound(None), task);
             }
             Effect::Compact(before) => self.compact(before, ports, config, state, round),
@@ -106,8 +109,11 @@ impl Tasks {
         loop {
             match self.running.join_next_with_id().await? {
                 Ok((id, input)) => {
+                    let cancelled = !self.fallback.contains_key(&id);
                     self.forget(id, Some(&input));
-                    return Some(input);
+                    if !cancelled {
+                        return Some(input);
+                    }
                 }
                 Err(error) => {
                     let fallback = self.fallback.remove(&error.id());
@@ -155,9 +161,13 @@ impl Tasks {
             token.cancel();
         }
         // Tools are not in this list: they end by their token and still report an outcome.
-        self.abortable.retain(|_, (of, handle)| {
+        let fallback = &mut self.fallback;
+        self.abortable.retain(|id, (of, handle)| {
             if of == target {
                 handle.abort();
+                // A task that has ended meanwhile, or whose destructors panic, sends no input either: the
+                // machine would take it for the answer of what it started next.
+                fallback.remove(id);
             }
             of != target
         });
@@ -280,7 +290,10 @@ impl Tasks {
         let fallback = Input::Answered { call: call.clone(), answer: deny(APPROVER_PANICKED) };
         self.spawn(Some(Target::Question(call.clone())), fallback, async move {
             let answer = match guarded("the gate", || gate.may_ask()) {
-                Some(true) => storable_approval(approver.ask(question).await),
+                Some(true) => {
+                    let answer = drop_guarded("the approver", approver.ask(question));
+                    storable_approval(answer.await)
+                }
                 // The mode may have changed since the question was announced.
                 Some(false) => {
                     approver.withdraw(&call);
@@ -301,7 +314,7 @@ impl Tasks {
             reply: refusal(input.point(), "it panicked").into(),
         };
         self.spawn(Some(Target::Hook(call.clone())), fallback, async move {
-            let mut reply = hooks.run(input).await;
+            let mut reply = drop_guarded("a hook", hooks.run(input)).await;
             reply.answer = storable_answer(reply.answer);
             Input::Hooked { call, reply }
         });
@@ -346,7 +359,7 @@ impl Tasks {
             match compactor {
                 Some(compactor) => {
                     let compacting = compactor.compact(request, context).instrument(span);
-                    Input::Compacted(compacting.await)
+                    Input::Compacted(drop_guarded("the compactor", compacting).await)
                 }
                 None => unavailable(),
             }
@@ -401,7 +414,8 @@ async fn run_tool(
     };
     let mut task = JoinSet::new();
     // In the span of the call, so that spans of the tool are its children.
-    task.spawn(async move { tool.run(input, context).await }.in_current_span());
+    let running = async move { drop_guarded("a tool", tool.run(input, context)).await };
+    task.spawn(running.in_current_span());
     let time_up = async {
         match time {
             Some(time) => tokio::time::sleep(time).await,

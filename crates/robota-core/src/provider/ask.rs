@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use futures::StreamExt as _;
 use tokio::time::Instant;
 use tracing::{Instrument as _, Span};
 
 use super::{Delta, DeltaStream, ModelRequest, Provider, ProviderError, RetryPolicy, StopReason};
 use crate::call::{CallContext, CallMeter, Retry};
 use crate::error::{Diagnose as _, ErrorKind};
+use crate::guard::Guarded;
 use crate::ids::Ids;
 use crate::message::{Message, MessageState};
 use crate::streaming::StreamingAnswer;
@@ -104,12 +104,13 @@ async fn attempt(
 /// # Errors
 /// When the stream fails, is silent for too long, or ends without a terminal record.
 pub(super) async fn collect(
-    mut stream: DeltaStream,
+    stream: DeltaStream,
     idle_timeout: Option<Duration>,
     meter: &CallMeter,
     ids: &dyn Ids,
 ) -> Result<(Message, StopReason), ProviderError> {
     let (mut pending, mut usage) = (StreamingAnswer::default(), None);
+    let mut stream = Guarded::new("the provider", stream);
     loop {
         let next = match idle_timeout {
             None => stream.next().await,
@@ -118,6 +119,7 @@ pub(super) async fn collect(
                 tokio::time::timeout(limit, stream.next()).await.map_err(idle)?
             }
         };
+        let next = next.ok_or_else(ProviderError::panicked)?;
         let Some(delta) = next else { return Err(ProviderError::truncated()) };
         match delta? {
             Delta::Text(text) => pending.push_text(&text),

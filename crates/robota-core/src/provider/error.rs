@@ -132,6 +132,13 @@ impl ProviderError {
         self
     }
 
+    /// Creates the error of a provider whose code panicked.
+    #[must_use]
+    pub(crate) fn panicked() -> Self {
+        Self::new(ErrorKind::Plugin, "the provider panicked")
+            .with_hint("this is a bug of the provider's adapter; please report it")
+    }
+
     /// Sets the context window that the message names.
     #[must_use]
     pub fn with_context_window(mut self, tokens: Option<u64>) -> Self {

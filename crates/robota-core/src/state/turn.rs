@@ -177,6 +177,15 @@ impl OpenTurn {
                     Some(Self { id: id.cloned(), input: data.input.clone(), ..Self::default() });
             }
             Event::TurnFinished(_) => *turn = None,
+            // Calls that were made for something else while the turn was open are not part of it.
+            Event::ModelAsked(data) => {
+                if let (Some(turn), Some(usage)) = (turn, data.usage)
+                    && id.is_some()
+                    && turn.id.as_ref() == id
+                {
+                    turn.usage += usage;
+                }
+            }
             other => {
                 if let Some(turn) = turn {
                     turn.fold_open(other);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Effect, Ending, Env, Out, Overflow, Phase, Turn};
 use crate::error::{Diagnose as _, ErrorData};
-use crate::event::{ModelFailed, ModelRetry, Purpose, StreamReset, TurnEnd};
+use crate::event::{ModelAsked, ModelFailed, ModelRetry, Purpose, StreamReset, TurnEnd};
 use crate::message::{Block, Cause, Message, MessageState};
 use crate::provider::ProviderError;
 use crate::tool::ToolOutcome;
@@ -23,11 +23,7 @@ impl Turn {
         let delay = self.next_delay(error, env.elapsed);
         match delay {
             Some(delay) if !started => {
-                if self.streamed {
-                    out.emit(StreamReset { round: self.round, attempt: self.attempt });
-                }
-                self.pending.discard();
-                self.calls.clear();
+                self.discard_answer(error, out);
                 self.schedule_retry(delay, true, error.to_data(), out);
             }
             Some(delay) => {
@@ -45,11 +41,7 @@ impl Turn {
     /// Summarises the conversation and sends the request of this round once more. The service said
     /// that the conversation is too long, so the assumed window was too large.
     fn compact_and_retry(&mut self, error: &ProviderError, env: &Env<'_>, out: &mut Out) {
-        if self.streamed {
-            out.emit(StreamReset { round: self.round, attempt: self.attempt });
-        }
-        self.pending.discard();
-        self.calls.clear();
+        self.discard_answer(error, out);
         out.emit(ModelRetry {
             round: self.round,
             attempt: self.attempt,
@@ -63,6 +55,21 @@ impl Turn {
         self.rules.context_window = self.rules.context_window.min(window);
         self.overflow = Some(Overflow::Compacting);
         self.start_compaction(env.state.context(self.rules.context_window), out);
+    }
+
+    /// Discards the part of an answer that arrived before the call failed. No message counts its tokens,
+    /// so they are recorded by themselves.
+    fn discard_answer(&mut self, error: &ProviderError, out: &mut Out) {
+        if self.streamed {
+            out.emit(StreamReset { round: self.round, attempt: self.attempt });
+        }
+        self.pending.discard();
+        self.calls.clear();
+        if let Some(usage) = self.answer_usage.take().filter(|usage| !usage.is_zero()) {
+            self.count(usage);
+            let (model, error) = (self.rules.model.clone(), Some(error.to_data()));
+            out.emit(ModelAsked { model, usage: Some(usage), error });
+        }
     }
 
     fn give_up(&mut self, error: ErrorData, env: &Env<'_>, out: &mut Out) {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use robota_core::event::{Envelope, Event};
 use robota_core::ids::CallId;
 use robota_core::message::ToolUse;
+use robota_core::project::ModelCalls;
 use robota_core::task::{TaskQuestion, TaskUsage};
 use robota_core::usage::Usage;
 use serde_json::Value;
@@ -18,7 +19,7 @@ const MAX_ARGUMENT: usize = 120;
 /// Follows the session of an agent.
 #[derive(Default)]
 pub(super) struct AgentProgress {
-    model: String,
+    model_calls: ModelCalls,
     calls: HashMap<CallId, ToolUse>,
     asked: Vec<CallId>,
     /// Whether the log ends within a line.
@@ -39,11 +40,11 @@ impl AgentProgress {
         {
             reporter.agent_event(envelope.clone());
         }
+        if let Some(call) = self.model_calls.push(&envelope.event) {
+            self.count(&call.model, call.usage, reporter);
+        }
         match &envelope.event {
-            Event::TurnStarted(data) => {
-                self.turns += 1;
-                self.model.clone_from(&data.model);
-            }
+            Event::TurnStarted(_) => self.turns += 1,
             Event::TextChunk(data) => {
                 self.in_line = !data.text.ends_with('\n');
                 reporter.text(&data.text);
@@ -57,9 +58,6 @@ impl AgentProgress {
                 reporter.text("\n[the model begins this answer again]\n");
                 self.in_line = false;
             }
-            Event::ModelResponded(data) => self.count(None, data.usage, reporter),
-            Event::ModelAsked(data) => self.count(Some(&data.model), data.usage, reporter),
-            Event::CompactionFinished(data) => self.count(None, data.summary.usage, reporter),
             Event::ToolCalled(data) => {
                 self.calls.insert(data.tool_use.call.clone(), data.tool_use.clone());
             }
@@ -96,8 +94,7 @@ impl AgentProgress {
         }
     }
 
-    fn count(&mut self, model: Option<&str>, usage: Option<Usage>, reporter: &TaskReporter) {
-        let model = model.unwrap_or(&self.model);
+    fn count(&mut self, model: &str, usage: Option<Usage>, reporter: &TaskReporter) {
         let usage = usage.unwrap_or_default();
         match self.usage.iter_mut().find(|counted| counted.model == model) {
             Some(counted) => {

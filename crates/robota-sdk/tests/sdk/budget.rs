@@ -73,6 +73,43 @@ async fn each_limit_warns_once_and_those_of_a_turn_in_each_turn() {
     assert_eq!(seen.len(), 6, "{seen:?}");
 }
 
+/// Services count the prompt when they begin to answer, also if the answer never ends.
+#[tokio::test(start_paused = true)]
+async fn calls_that_fail_are_paid_for() {
+    let half = "usage: {input: 100, output: 1}";
+    let scene = Scene::new(&format!(
+        "- {{{half}, error: {{kind: network, message: lost}}}}\n\
+         - {{text: done, usage: {{input: 100, output: 20}}}}\n\
+         - {{{half}, error: {{kind: validation, message: no}}}}\n\
+         - steps: [{{text: half}}, {{{half}}}, {{stall: {{gate: go}}}}]\n"
+    ));
+    let mut budget = Budget::default();
+    budget.set("tokens=1000").unwrap();
+    let session = scene.builder().budget(budget).open().await.unwrap();
+    let used = async || {
+        let costs = session.spending().costs().await.unwrap();
+        let in_journal = session.session().journal().state(|state| state.usage).await.unwrap();
+        assert_eq!(costs.usage(), in_journal);
+        assert_eq!(session.spending().used().tokens, in_journal.total());
+        (in_journal.total(), costs.models["scripted"].calls)
+    };
+    // It is retried.
+    let result = session.submit("1").await.unwrap().result().await.unwrap();
+    assert_eq!((result.response.as_str(), used().await), ("done", (221, 2)));
+    assert_eq!(result.usage.unwrap().total_tokens, 221);
+    // It is not retried.
+    let _ = session.submit("2").await.unwrap().result().await;
+    assert_eq!(used().await, (322, 3));
+    // It is interrupted.
+    let turn = session.submit("3").await.unwrap();
+    scene.provider.reached("go").await;
+    assert!(session.abort().await.unwrap());
+    let _ = turn.result().await;
+    assert_eq!(used().await, (423, 4));
+    let events = scene.store.read(session.session().id(), 0, usize::MAX).await.unwrap();
+    assert_eq!(robota_core::state::State::fold(&events).unwrap().usage.total(), 423);
+}
+
 #[tokio::test]
 async fn a_turn_stops_at_its_own_budget_and_the_next_one_starts_anew() {
     let scene = Scene::new(&format!("- {READ}\n- {READ}\n- {READ}\n- done\n"));

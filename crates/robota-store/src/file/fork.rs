@@ -1,10 +1,13 @@
 //! Forks and imports: sessions that start with the events of another session.
 //!
 //! A closed segment never changes, so a fork hard-links it, also the one that contains the fork point.
-//! Only a segment that is still appended to is copied. `session.json` is written last, so a fork
-//! exists completely or not at all.
+//! Of a segment that is still appended to, the beginning never changes: what the index says is synced.
+//! The fork hard-links it up to there, and copies only the events between that place and the fork
+//! point. So the cost of a fork does not depend on the length of its parent. `session.json` is written
+//! last, so a fork exists completely or not at all.
 
-use std::io::{Read as _, Seek as _};
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,6 +16,7 @@ use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, Order, SessionHead, follows};
 
 use super::identity::StoredIdentity;
+use super::index::HeadRecord;
 use super::segment::{ReadAhead, Segment};
 use super::writer::{OpenSegment, Writer};
 use super::{Files, index, marks, segment};
@@ -33,6 +37,18 @@ struct ForkPoint {
     len: u64,
     /// The sequence number after the point.
     end: u64,
+    /// The beginning of that segment, up to the point at most, that is synced and never changes.
+    unchanging: Option<Beginning>,
+}
+
+/// The beginning of a segment.
+struct Beginning {
+    /// The sequence number after its last event.
+    end: u64,
+    /// Its length in bytes.
+    len: u64,
+    /// The head there; none if it ends at the fork point.
+    head: Option<SessionHead>,
 }
 
 impl Files {
@@ -47,7 +63,7 @@ impl Files {
         let stored = self.identity(parent)?;
         let segments = segment::list(&*self.disk, &self.folder(parent))?;
         let none = || JournalError::NoSuchEvent { session: parent.clone(), at };
-        let point = self.fork_point(&segments, at)?.ok_or_else(none)?;
+        let point = self.fork_point(parent, &segments, at)?.ok_or_else(none)?;
         follows(child, Order::After(at), first.iter().map(|event| &**event))?;
         let head = self.fold(parent, &segments, Some(at.seq))?.head.ok_or_else(none)?;
         let head = head.fork(child.clone(), at);
@@ -64,13 +80,14 @@ impl Files {
         let segments = segment::list(&*self.disk, &self.folder(source))?;
         let head = self.head_of(&stored, &segments)?;
         let none = || JournalError::NotFound(source.clone());
-        let point = self.fork_point(&segments, head.last)?.ok_or_else(none)?;
+        let point = self.fork_point(source, &segments, head.last)?.ok_or_else(none)?;
         let head = SessionHead { session: target.clone(), foreign: false, ..head };
         self.make_child(&stored, &point, head, target, &[])
     }
 
     fn fork_point(
         &self,
+        parent: &SessionId,
         segments: &[Segment],
         at: Cursor,
     ) -> Result<Option<ForkPoint>, JournalError> {
@@ -82,12 +99,22 @@ impl Files {
             return Ok(None);
         }
         let Some(reader) = finder.into_reader() else { return Ok(None) };
-        Ok(Some(ForkPoint {
-            before: segments[..in_segment].to_vec(),
-            segment: segment.clone(),
-            len: reader.whole(),
-            end: reader.next_seq(),
-        }))
+        let (len, end) = (reader.whole(), reader.next_seq());
+        let up_to_point = Beginning { end, len, head: None };
+        let unchanging = if segment.closed {
+            Some(up_to_point)
+        } else {
+            // The writer adds to what is synced, and undoes only what it has not synced yet.
+            self.synced_part(parent, segment).map(|HeadRecord { head, offset, .. }| {
+                if offset >= len {
+                    up_to_point
+                } else {
+                    Beginning { end: head.last.seq + 1, len: offset, head: Some(head) }
+                }
+            })
+        };
+        let before = segments[..in_segment].to_vec();
+        Ok(Some(ForkPoint { before, segment: segment.clone(), len, end, unchanging }))
     }
 
     /// Creates the new session: files first, identity last.
@@ -141,29 +168,47 @@ impl Files {
             let to = segment.in_folder(folder);
             if !share || !self.link(segment, &to) {
                 let len = self.file_len(&segment.path)?;
-                let mut copy = self.copy(&segment.path, &to.path, len)?;
+                let mut copy = self.copy(&segment.path, &to.path, 0..len)?;
                 if self.level != crate::DurabilityLevel::Relaxed {
                     copy.sync().map_err(|error| io("write", &to.path, &error))?;
                 }
             }
         }
-        let first = point.segment.first;
-        // An open segment is not shared: its writer may cut off what a failed append wrote.
         if share
-            && point.segment.closed
-            && self.link(&point.segment, &Segment::part(folder, first, point.end))
+            && let Some(shared) = &point.unchanging
+            && self.link(&point.segment, &Segment::part(folder, point.segment.first, shared.end))
         {
-            return Ok(None);
+            return self.copy_rest(point, shared, folder);
         }
         // The first append of the writer syncs it.
-        let own = Segment::starting(folder, first);
-        let tail = self.copy(&point.segment.path, &own.path, point.len)?;
+        let own = Segment::starting(folder, point.segment.first);
+        let tail = self.copy(&point.segment.path, &own.path, 0..point.len)?;
         marks::copy(&*self.disk, &point.segment, &own, point.len);
         index::copy_head_records(&*self.disk, &point.segment, &own, point.len);
         Ok(Some(OpenSegment { segment: own, tail, len: point.len }))
     }
 
-    /// Links a closed segment and its index files; returns whether the segment is linked.
+    /// Copies the events between the part of a segment that is shared and the point, if there are any,
+    /// into a segment of the child. The first append of the writer syncs it.
+    fn copy_rest(
+        &self,
+        point: &ForkPoint,
+        shared: &Beginning,
+        folder: &Path,
+    ) -> Result<Option<OpenSegment>, JournalError> {
+        if shared.end == point.end {
+            return Ok(None);
+        }
+        let own = Segment::starting(folder, shared.end);
+        if let Some(head) = shared.head.clone() {
+            let record = HeadRecord { head, offset: 0, start: 0 };
+            index::write_head_record(&*self.disk, &own, &record);
+        }
+        let tail = self.copy(&point.segment.path, &own.path, shared.len..point.len)?;
+        Ok(Some(OpenSegment { segment: own, tail, len: point.len - shared.len }))
+    }
+
+    /// Links a segment and its index files; returns whether the segment is linked.
     fn link(&self, from: &Segment, to: &Segment) -> bool {
         let linked = self.disk.link(&from.path, &to.path).is_ok();
         if linked {
@@ -181,21 +226,22 @@ impl Files {
         info.map(|info| info.len).map_err(|error| io("open", path, &error))
     }
 
-    /// Copies the first `len` bytes of a file. The copy is not synced.
-    pub(super) fn copy(
+    /// Copies a range of bytes of a file. The copy is not synced.
+    fn copy(
         &self,
         from: &Path,
         to: &Path,
-        len: u64,
+        range: Range<u64>,
     ) -> Result<Box<dyn AppendFile>, JournalError> {
         let read = |error: &std::io::Error| io("read", from, error);
         let write = |error: &std::io::Error| io("write", to, error);
         let mut source = self.disk.open_read(from).map_err(|error| read(&error))?;
-        source.rewind().map_err(|error| read(&error))?;
+        source.seek(SeekFrom::Start(range.start)).map_err(|error| read(&error))?;
+        let len = range.end - range.start;
         let mut source = source.take(len);
         let mut tail =
             self.disk.open_append(to, CreateMode::Always).map_err(|error| write(&error))?;
-        let mut buffer = vec![0; CHUNK];
+        let mut buffer = vec![0; usize::try_from(len).unwrap_or(CHUNK).min(CHUNK)];
         let mut copied = 0;
         loop {
             let count = source.read(&mut buffer).map_err(|error| read(&error))?;

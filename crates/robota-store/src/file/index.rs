@@ -2,7 +2,7 @@
 //! `{first}.head`, which has one line for the start of the segment and one for some places in it.
 //! Both are derived from the journal, never synced, and may be deleted at any time.
 
-use std::io::Read as _;
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use robota_core::ids::SessionId;
@@ -18,6 +18,12 @@ use crate::failpoint::failpoint;
 
 /// More than any head needs; the file is not read further.
 const LIMIT: u64 = 256 * 1024;
+
+/// More than the head records of any segment; a larger file was not written by the store.
+const MAX_HEAD_FILE: u64 = 4 * 1024 * 1024;
+
+/// How many bytes of head records are read at a time, to find one. Most records are far shorter.
+const PROBE_BYTES: u64 = 8 * 1024;
 
 /// The content of `head.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -46,6 +52,12 @@ pub(super) struct HeadRecord {
     pub(super) offset: u64,
     /// The offset at which the last folded event starts, if it is in this segment.
     pub(super) start: u64,
+}
+
+impl From<Index> for HeadRecord {
+    fn from(index: Index) -> Self {
+        Self { head: index.head, offset: index.offset, start: index.start }
+    }
 }
 
 /// Where a journal ends, and the head there.
@@ -111,7 +123,7 @@ pub(super) fn write_head_record(disk: &dyn Disk, segment: &Segment, record: &Hea
 fn read_head_file(disk: &dyn Disk, segment: &Segment) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = disk.open_read(&head_path(segment)).ok()?;
-    let _ = file.take(LIMIT).read_to_end(&mut bytes);
+    let _ = file.take(MAX_HEAD_FILE).read_to_end(&mut bytes);
     Some(bytes)
 }
 
@@ -137,22 +149,56 @@ pub(super) fn copy_head_records(disk: &dyn Disk, from: &Segment, to: &Segment, l
     }
 }
 
-/// Returns the last head record of a segment that is `usable`. A torn line is skipped.
+/// Returns the last head record of a segment up to an event that is `usable`. A torn line is skipped.
 fn find_head_record(
     disk: &dyn Disk,
     session: &SessionId,
     segment: &Segment,
+    last: u64,
     usable: impl Fn(&HeadRecord) -> bool,
 ) -> Option<HeadRecord> {
-    read_head_file(disk, segment)?
-        .rsplit(|byte| *byte == b'\n')
-        .filter_map(|line| {
-            let record: HeadRecord = serde_json::from_slice(line).ok()?;
-            // A fork shares the segments of its parent, so the record may have the parent's id.
-            let head = SessionHead { session: session.clone(), ..record.head };
-            Some(HeadRecord { head, ..record })
-        })
-        .find(usable)
+    let find = |lines: &[u8]| {
+        lines
+            .rsplit(|byte| *byte == b'\n')
+            .filter_map(|line| serde_json::from_slice(line).ok())
+            .map(|record: HeadRecord| {
+                // A fork shares the segments of its parent, so the record may have the parent's id.
+                let head = SessionHead { session: session.clone(), ..record.head };
+                HeadRecord { head, ..record }
+            })
+            .find(|record| record.head.last.seq <= last && usable(record))
+    };
+    let near = read_head_lines_near(disk, segment, last)?;
+    // All lines, if those that were read are not of this journal.
+    find(&near).or_else(|| find(&read_head_file(disk, segment)?))
+}
+
+/// Reads some head records of a segment: if the file is not damaged, also the last one up to that event.
+/// Its lines are sorted, so this reads a few places of a long file and not the whole file.
+fn read_head_lines_near(disk: &dyn Disk, segment: &Segment, last: u64) -> Option<Vec<u8>> {
+    let mut file = disk.open_read(&head_path(segment)).ok()?;
+    let (mut from, mut to) = (0, file.info().ok()?.len.min(MAX_HEAD_FILE));
+    let mut read = |from: u64, count: u64| {
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(from)).ok()?;
+        file.by_ref().take(count).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    };
+    while to - from > PROBE_BYTES {
+        let middle = from + (to - from) / 2;
+        let bytes = read(middle, PROBE_BYTES)?;
+        // The first line that begins after the middle.
+        let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        let start = middle + lines.next().map_or(0, <[u8]>::len) as u64;
+        let record = lines.next().and_then(|line| serde_json::from_slice::<HeadRecord>(line).ok());
+        if start < to && record.is_some_and(|record| record.head.last.seq <= last) {
+            from = start;
+        } else {
+            to = middle;
+        }
+    }
+    // A line may begin before `to` and end after it.
+    read(from, to - from + PROBE_BYTES)
 }
 
 /// Returns the optional files of a segment that a fork links.
@@ -227,15 +273,12 @@ impl Files {
         let reaches = |seq: u64| up_to.is_none_or(|up_to| seq <= up_to);
         let index = segments
             .first()
-            .and_then(|first| read(&*self.disk, first.path.parent()?))
-            .map(|(index, _)| index)
-            .filter(|index| {
-                index.safe && index.identity.session == *session && reaches(index.head.last.seq)
-            });
+            .and_then(|first| self.safe_index(session, first.path.parent()?))
+            .filter(|index| reaches(index.head.last.seq));
         if let Some(index) = index
             && let Some(at) = segments.iter().position(|segment| segment.first == index.segment)
         {
-            let record = HeadRecord { head: index.head, offset: index.offset, start: index.start };
+            let record = HeadRecord::from(index);
             if self.is_current(&segments[at], &record) {
                 return FoldStart::at(at, record, true);
             }
@@ -244,11 +287,11 @@ impl Files {
             if !reaches(segment.first.saturating_sub(1)) {
                 continue;
             }
-            let record = find_head_record(&*self.disk, session, segment, |record| {
-                // Events that were not synced may be torn even if later ones are not. So a search
-                // for the end starts at the beginning of the segment, not at a record inside it.
-                let usable = record.offset == 0 || up_to.is_some();
-                usable && reaches(record.head.last.seq) && self.is_current(segment, record)
+            // Events that were not synced may be torn even if later ones are not. So a search for the end
+            // starts at the beginning of the segment, not at a record inside it.
+            let last = up_to.unwrap_or(segment.first.saturating_sub(1));
+            let record = find_head_record(&*self.disk, session, segment, last, |record| {
+                self.is_current(segment, record)
             });
             if let Some(record) = record {
                 return FoldStart::at(at, record, false);
@@ -256,6 +299,21 @@ impl Files {
         }
         let mark = segments.first().map_or(Mark { seq: 1, offset: 0 }, Segment::start);
         FoldStart { at: 0, mark, head: None, synced: false }
+    }
+
+    /// Returns the index of a session, if everything up to its place was synced when it was written.
+    fn safe_index(&self, session: &SessionId, folder: &Path) -> Option<Index> {
+        let (index, _) = read(&*self.disk, folder)?;
+        (index.safe && index.identity.session == *session).then_some(index)
+    }
+
+    /// Returns the place in a segment up to which its content is synced, as far as the index knows.
+    /// What is before that place never changes: only what is not synced is ever cut off.
+    pub(super) fn synced_part(&self, session: &SessionId, segment: &Segment) -> Option<HeadRecord> {
+        let index = self.safe_index(session, segment.path.parent()?)?;
+        let in_segment = index.segment == segment.first;
+        let record = Some(HeadRecord::from(index)).filter(|record| record.offset > 0)?;
+        (in_segment && self.is_current(segment, &record)).then_some(record)
     }
 
     /// Returns whether a record belongs to this journal: its last event is at the recorded place.

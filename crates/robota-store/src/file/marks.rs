@@ -33,9 +33,11 @@ fn path(segment: &Segment) -> PathBuf {
 
 /// Reads the marks of a segment, oldest first; none if they are missing or inconsistent.
 fn load(disk: &dyn Disk, segment: &Segment) -> Option<Vec<Mark>> {
-    // Room for the marks of one megabyte, so that most files need one read.
-    let mut bytes = Vec::with_capacity(4096);
-    disk.open_read(&path(segment)).ok()?.take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;
+    let file = disk.open_read(&path(segment)).ok()?;
+    // With more room than needed, the file is read at once.
+    let len = file.info().ok()?.len.min(MAX_FILE_BYTES);
+    let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or_default() + RECORD_BYTES);
+    file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;
     let number = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes).ok();
     let marks: Option<Vec<_>> = bytes
         .chunks_exact(RECORD_BYTES)

@@ -18,8 +18,9 @@ use super::segment::{Mark, Segment};
 use crate::disk::{AppendFile, CreateMode, LockGuard};
 use crate::failpoint::failpoint;
 
-/// A segment is closed once it is this long. A fork copies at most one segment.
-pub(super) const SEGMENT_BYTES: u64 = 1024 * 1024;
+/// A segment is closed once it is this long. A fork links each segment of its parent, so there should be
+/// few. After a crash without a usable index, the whole last segment is read, so it should be short.
+pub(super) const SEGMENT_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The index is written after this many events even if nothing changed that a list shows: opening a
 /// session starts there to search for the end.

@@ -216,6 +216,7 @@ pub(super) enum AppendOutcome {
     /// The lease row was not as expected; nothing changed.
     Refused,
     /// The connection failed: the events may be stored or not.
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "SQLite has no connection"))]
     CommitUnknown(JournalError),
 }
 

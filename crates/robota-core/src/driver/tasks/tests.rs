@@ -99,3 +99,39 @@ async fn nothing_is_kept_of_tasks_that_ended() {
         assert!(tasks.fallback.is_empty() && tasks.abortable.is_empty() && tasks.tools.is_empty());
     }
 }
+
+/// Panics when it is dropped.
+struct Faulty;
+
+impl Drop for Faulty {
+    fn drop(&mut self) {
+        panic!("on purpose")
+    }
+}
+
+/// Otherwise the machine would take the answer for that of what it started next.
+#[tokio::test]
+async fn a_task_that_was_cancelled_sends_no_input_however_it_ends() {
+    let mut tasks = Tasks::new(TaskEventQueue::default(), CallContext::detached());
+    let refused = || Input::Hooked {
+        call: None,
+        reply: refusal(HookPoint::UserPromptSubmit, "it panicked").into(),
+    };
+    let faulty = Faulty;
+    tasks.spawn(Some(Target::Hook(None)), refused(), async move {
+        let _faulty = faulty;
+        std::future::pending().await
+    });
+    // This one ends before it is cancelled.
+    let (done, ended) = tokio::sync::oneshot::channel();
+    tasks.spawn(Some(Target::Hook(None)), refused(), async move {
+        let _ = done.send(());
+        Input::Hooked { call: None, reply: refusal(HookPoint::Stop, "early").into() }
+    });
+    ended.await.unwrap();
+    tasks.cancel(&Target::Hook(None));
+    tasks.spawn(Some(Target::Wait), Input::WaitOver, async { Input::WaitOver });
+    assert!(matches!(tasks.next().await, Some(Input::WaitOver)));
+    assert!(tasks.next().await.is_none());
+    assert!(tasks.fallback.is_empty() && tasks.abortable.is_empty());
+}

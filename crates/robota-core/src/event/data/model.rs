@@ -182,7 +182,8 @@ data! {
         tool_calls: u32,
     }
 
-    /// A model was called outside the conversation, for instance by the program.
+    /// A model was called and no message of the conversation has its answer: the program or a hook made
+    /// the call, the call failed and was retried, or a compaction was interrupted.
     ModelAsked {
         /// The id of the model that was called.
         model: String,

@@ -7,6 +7,7 @@ use crate::event::{Envelope, Event, Purpose, TurnEnd};
 use crate::ids::CallId;
 use crate::message::{Message, Role};
 use crate::permission::{Class, Verdict};
+use crate::project::ModelCalls;
 use crate::provider::Delta;
 use crate::state::State;
 use crate::turn::{Effect, Input, JudgeResult};
@@ -87,6 +88,7 @@ impl Watch {
                 self.open.clear();
             }
             Event::AssistantMessage(data) => self.assistant_message(&data.message),
+            Event::ModelAsked(data) => self.usage += data.usage.unwrap_or_default(),
             Event::UserMessage(data) => self.no_instruction_in(&data.message),
             Event::ToolCalled(data) => self.open.push(data.tool_use.call.clone()),
             Event::PermissionDecided(data) => {
@@ -250,6 +252,9 @@ pub(super) fn assert_ended(run: &Run) {
     let folded = State::fold(&run.events()).expect("a journal without gaps");
     assert_eq!(folded, run.state, "folding from zero gives another state");
     let messages = run.state.view.messages.iter();
+    let calls = &mut ModelCalls::default();
+    let used: Usage = run.events().iter().filter_map(|line| calls.push(&line.event)?.usage).sum();
+    assert_eq!(used, run.state.usage, "a call is counted twice or not at all");
     let bytes: usize = messages.map(|message| serde_json::to_string(message).unwrap().len()).sum();
     assert_eq!(bytes as u64, run.state.view.bytes, "the running total drifted");
 }

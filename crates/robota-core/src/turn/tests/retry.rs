@@ -10,9 +10,9 @@ use crate::error::ErrorKind;
 use crate::event::{Event, TurnEnd};
 use crate::message::{Cause, MessageState};
 use crate::permission::Verdict;
-use crate::provider::ProviderError;
-use crate::provider::RetryPolicy;
+use crate::provider::{FailureReason, ProviderError, RetryPolicy};
 use crate::tool::ToolOutcome;
+use crate::usage::Usage;
 
 fn busy() -> ProviderError {
     ProviderError::new(ErrorKind::RateLimit, "slow down")
@@ -50,6 +50,41 @@ fn core_11_nothing_is_void_when_nothing_was_seen() {
     run.usage(1, 1);
     run.fail_model(busy());
     assert!(!run.kinds().contains(&"stream_reset".to_owned()));
+}
+
+#[test]
+fn core_24_the_tokens_of_a_discarded_answer_count() {
+    let mut run = Run::new(config());
+    run.usage(100, 1);
+    run.text("half");
+    // Services report running totals.
+    run.usage(100, 3);
+    run.fail_model(busy());
+    run.wait_over();
+    // It fails before the service has counted anything.
+    run.fail_model(busy());
+    run.wait_over();
+    run.usage(100, 9);
+    run.answer("a whole answer");
+    assert_ended(&run);
+    let asked = run.journal.iter().filter_map(|line| match &line.event {
+        Event::ModelAsked(data) => Some((data.usage, data.error.clone().unwrap().message)),
+        _ => None,
+    });
+    let asked: Vec<_> = asked.collect();
+    assert_eq!(asked, [(Some(Usage::new(100, 3)), "slow down".to_owned())]);
+    assert_eq!(run.state.usage, Usage::new(200, 12));
+    assert_eq!(run.report().usage, Usage::new(200, 12));
+    assert_eq!(run.last_message().usage, Some(Usage::new(100, 9)), "its own tokens only");
+}
+
+#[test]
+fn core_24_the_tokens_of_an_answer_that_was_refused_as_too_long_count() {
+    let mut run = Run::new(TurnConfig { has_compactor: true, ..config() });
+    run.usage(100, 0);
+    let refused = ProviderError::new(ErrorKind::Validation, "prompt is too long");
+    run.fail_model(refused.with_reason(FailureReason::ContextTooLong));
+    assert_eq!(run.state.usage, Usage::new(100, 0));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use robota_core::event::{Durability, FORMAT, Parent, SessionCreated};
 
 use super::*;
 use crate::file::segment;
+use crate::file::writer::Writer;
 
 fn parent(disk: &SimDisk, last: u64) -> Arc<Files> {
     let files = files(disk);
@@ -15,7 +16,7 @@ fn parent(disk: &SimDisk, last: u64) -> Arc<Files> {
 }
 
 #[test]
-fn kode_04_closed_segments_are_shared_and_the_tail_is_copied() {
+fn kode_04_a_fork_shares_the_segments_of_its_parent() {
     let disk = SimDisk::new();
     let files = parent(&disk, 40);
     let segments = segment::list(&disk, &files.folder(&id("parent"))).unwrap();
@@ -33,6 +34,103 @@ fn kode_04_closed_segments_are_shared_and_the_tail_is_copied() {
         assert_eq!(disk.contents().get(&path), Some(&bytes), "{}", path.display());
     }
     assert_eq!(read(&files, &id("child")).len(), 41);
+}
+
+/// One long segment, of which the last events are only written, and not synced.
+fn unsynced_tail(disk: &SimDisk, synced: u64, last: u64) -> (Arc<Files>, Writer) {
+    let files = FileStore::new("/home/sessions").with_disk(Arc::new(disk.clone())).files;
+    let mut writer = files.create(&id("parent")).unwrap();
+    for seq in 1..=last {
+        let durability = if seq <= synced { Durability::Synced } else { Durability::Written };
+        writer.append(&[event(seq)], durability).unwrap();
+    }
+    (files, writer)
+}
+
+/// Returns the segments of a session, with how many lines their files have.
+fn lines(disk: &SimDisk, files: &Files, session: &SessionId) -> Vec<(String, usize)> {
+    let contents = disk.contents();
+    let segments = segment::list(disk, &files.folder(session)).unwrap();
+    let lines = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count();
+    let name = |path: &std::path::Path| path.file_name().unwrap().to_string_lossy().into_owned();
+    segments.iter().map(|it| (name(&it.path), lines(&contents[&it.path]))).collect()
+}
+
+#[test]
+fn kode_04_of_an_open_segment_only_what_is_not_synced_is_copied() {
+    let disk = SimDisk::new();
+    let (files, mut writer) = unsynced_tail(&disk, 30, 40);
+    let forks = [25_u64, 30, 31, 40].map(|at| (at, id(&format!("child-{at}"))));
+    for (at, child) in &forks {
+        let first = envelope(2, at + 1, Renamed { name: "child".to_owned() });
+        drop(files.fork(&id("parent"), event(*at).cursor(), child, &[first]).unwrap());
+    }
+    let expected = [
+        [("1-26.jsonl", 40), ("26.jsonl", 1)],
+        [("1-31.jsonl", 40), ("31.jsonl", 1)],
+        [("1-31.jsonl", 40), ("31.jsonl", 2)],
+        [("1-31.jsonl", 40), ("31.jsonl", 11)],
+    ];
+    for ((_, child), expected) in forks.iter().zip(expected) {
+        let expected = expected.map(|(name, lines)| (name.to_owned(), lines));
+        assert_eq!(lines(&disk, &files, child), expected, "{child}");
+    }
+    // An append of the parent that fails is undone, and the next one repairs what could not be.
+    disk.faults(|faults| faults.room = Some(10));
+    writer.append(&[event(41)], Durability::Written).unwrap_err();
+    disk.faults(|faults| faults.truncate_fails = true);
+    writer.append(&[event(41)], Durability::Written).unwrap_err();
+    disk.faults(|faults| (faults.room, faults.truncate_fails) = (None, false));
+    drop(writer);
+    let mut writer = files.open(&id("parent")).unwrap();
+    writer.append(&[event(41)], Durability::Synced).unwrap();
+    assert_eq!(read(&files, &id("parent")).len(), 41);
+    drop(writer);
+    // The parent grows and goes, and so do the forks' caches: the forks stay as they are.
+    for round in 0..3 {
+        for (at, child) in &forks {
+            let events = read(&files, child);
+            let shared: Vec<_> = (1..=*at).map(|seq| (*event(seq)).clone()).collect();
+            assert_eq!(&events[..events.len() - 1], shared, "{child}, {round}");
+            assert_eq!(events.last().unwrap().cursor(), files.head(child).unwrap().last);
+            let seqs: Vec<u64> = (1..=at + 1).collect();
+            assert_eq!(files.read_events(child, &seqs).unwrap(), events);
+            let grandchild = id(&format!("{child}-{round}"));
+            for from in events.iter().rev().take(3) {
+                let first = envelope(9, from.seq + 1, Renamed { name: "x".to_owned() });
+                let first = std::slice::from_ref(&first);
+                drop(files.fork(child, from.cursor(), &grandchild, first).unwrap());
+                assert_eq!(read(&files, &grandchild).last(), Some(&*first[0]));
+                assert!(files.delete(&grandchild).unwrap());
+            }
+        }
+        drop(files.open(&forks[round].1).unwrap());
+        if round == 0 {
+            assert!(files.delete(&id("parent")).unwrap());
+        }
+        for path in disk.contents().into_keys() {
+            let name = path.to_string_lossy();
+            if round == 1 && [".head", ".idx", "head.json"].iter().any(|end| name.ends_with(end)) {
+                crate::disk::Disk::remove(&disk, &path).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn kode_04_a_fork_of_a_long_session_writes_as_much_as_one_of_a_short_session() {
+    let cost = |events: u64, back: u64| {
+        let disk = SimDisk::new();
+        let (files, _writer) = unsynced_tail(&disk, events - 5, events);
+        let (before, at) = (disk.operations(), events - back);
+        let first = [event(at + 1)];
+        drop(files.fork(&id("parent"), event(at).cursor(), &id("child"), &first).unwrap());
+        let (_, own) = lines(&disk, &files, &id("child")).pop().unwrap();
+        (disk.operations() - before, own)
+    };
+    for back in [0, 3, 10, 40] {
+        assert_eq!(cost(5_000, back), cost(500, back), "{back} events before the end");
+    }
 }
 
 #[test]

@@ -183,6 +183,57 @@ fn a_fork_exists_completely_or_not_at_all() {
     assert!(missing > 10, "{missing}");
 }
 
+/// The fork of a long segment: it shares what is synced, and copies what is only written.
+#[test]
+fn a_fork_of_an_open_segment_survives_every_power_failure() {
+    let disk = SimDisk::new();
+    let (parent, child) = (id("parent"), id("child"));
+    let store =
+        |disk: &SimDisk| FileStore::new("/home/sessions").with_disk(Arc::new(disk.clone())).files;
+    let files = store(&disk);
+    let all: Vec<_> = (1..=8).map(|seq| turn_finished(1, seq)).collect();
+    let mut writer = files.create(&parent).unwrap();
+    writer.append(&all[..5], Durability::Synced).unwrap();
+    disk.record();
+    writer.append(&all[5..7], Durability::Written).unwrap();
+    let first = [turn_finished(2, 8), turn_finished(2, 9)];
+    let mut fork = files.fork(&parent, all[6].cursor(), &child, &first).unwrap();
+    let done = disk.now();
+    // The parent continues in the file that the fork shares, and so does the fork in its own.
+    writer.append(&all[7..], Durability::Written).unwrap();
+    fork.append(&[turn_finished(2, 10)], Durability::Written).unwrap();
+    let forked = [&all[..7], &first, &[turn_finished(2, 10)]].concat();
+    let prefix = |events: &[Envelope], of: &[Arc<Envelope>], least: usize, what: &str| {
+        let expected: Vec<_> = of.iter().take(events.len()).map(|it| (**it).clone()).collect();
+        assert_eq!(events, expected, "{what}");
+        assert!(events.len() >= least, "{what}: {}", events.len());
+    };
+    let mut missing = 0;
+    for moment in (0..disk.moments()).map(Moment) {
+        for crash in disk.crashes(moment) {
+            let files = store(&crash.disk);
+            let what = format!("{moment:?}, {}", crash.fate);
+            match files.open(&child) {
+                Ok(_) => prefix(&read(&files, &child), &forked, 9, &what),
+                Err(JournalError::NotFound(_)) => {
+                    assert!(moment < done, "{what}");
+                    missing += 1;
+                }
+                Err(error) => panic!("{what}: {error}"),
+            }
+            let mut writer = files.open(&parent).unwrap_or_else(|e| panic!("{what}: {e}"));
+            let left = read(&files, &parent);
+            prefix(&left, &all, 5, &what);
+            // The file that the two share may be cut off and continued; the fork does not change.
+            let before = files.read(&child, 0, usize::MAX, true);
+            let seq = left.len() as u64 + 1;
+            writer.append(&[turn_finished(3, seq)], Durability::Synced).unwrap();
+            assert_eq!(files.read(&child, 0, usize::MAX, true), before, "{what}");
+        }
+    }
+    assert!(missing > 10, "{missing}");
+}
+
 #[test]
 fn a_deletion_is_whole_or_can_be_repeated() {
     let disk = SimDisk::new();
