@@ -3,7 +3,7 @@
 use robota_core::paths::Paths;
 use robota_core::permission::Verdict;
 
-use crate::call::{Family, ToolCall, canonical, name_denies};
+use crate::call::{Family, ToolCall, canonical, shares_rules};
 use crate::policy::{Policy, PolicySpec};
 use crate::rule::{List, RuleError, RuleSource};
 use crate::verdict::{Reason, VerdictSource};
@@ -140,7 +140,7 @@ impl Entry {
 
     fn is_about(&self, tool: &str) -> bool {
         match self.is_limited {
-            true => name_denies(&self.tool, tool),
+            true => shares_rules(&self.tool, tool),
             // A whole tool is only itself.
             false => match self.tool.strip_suffix('*') {
                 Some(prefix) => tool.starts_with(prefix),
