@@ -119,25 +119,27 @@ async fn run_04_an_agent_starts_with_the_folders_that_its_session_has_by_then() 
         let outside = tempfile::tempdir_in(folder_outside_tmp()).unwrap();
         let folder = outside.path().canonicalize().unwrap();
         // One that does not exist any more does not keep the agent from starting.
-        let gone = folder.join("gone");
+        let (folder_of_answer, gone) = (folder.clone(), folder.join("gone"));
         std::fs::create_dir(&gone).unwrap();
         let touch = format!("touch {}/after", folder.display());
         let (agents, start) = worker(own_process);
         let scenario = Scenario::reply(bash("no-such-tool add"))
-            .then(bash(&format!("rmdir {}", gone.display())))
+            .then(bash("no-such-tool remove"))
             .then(start)
             .then(bash(&touch))
             .then("Worked.")
             .then("Done.");
-        let named = json!([folder, gone]);
         let answer = move |command: &str| match command {
-            "no-such-tool add" => json!([{"type": "addDirectories", "directories": named,
-                "destination": "session"}]),
+            "no-such-tool add" => json!([{"type": "addDirectories",
+                "directories": [folder_of_answer, gone], "destination": "session"}]),
+            "no-such-tool remove" => {
+                std::fs::remove_dir(&gone).unwrap();
+                json!([])
+            }
             _ => json!([]),
         };
         let asked = run(&home, scenario, &agents, answer).await;
         assert!(!asked.contains(&touch), "own process: {own_process}: {asked:?}");
         assert!(folder.join("after").exists(), "own process: {own_process}");
-        assert!(!gone.exists());
     }
 }

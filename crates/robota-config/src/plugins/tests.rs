@@ -446,7 +446,7 @@ fn sdk_22_a_folder_among_the_users_skills_is_a_plugin() {
     assert_eq!(plugins.get("kit").unwrap().state, PluginState::TurnedOff);
     // Without the files of the user there is none.
     let project = Some(vec![crate::SettingSource::Project]);
-    let places = Places { sources: project, ..world.places.clone() };
+    let places = Places { sources: project, ..world.places };
     assert_eq!(Plugins::load(&places).iter().count(), 0);
 }
 
@@ -479,7 +479,7 @@ fn sdk_22_a_plugin_among_the_skills_of_a_checkout_waits_for_the_user() {
     assert_eq!(plugins.active().count(), 0);
     plugins.enable("kit").unwrap();
     assert!(plugins.notes.is_empty(), "{:?}", plugins.notes);
-    let below = Places::new(&world.dir.path().join("home"), world.dir.path().join("project/sub"));
+    let below = Places::new(world.dir.path().join("home"), world.dir.path().join("project/sub"));
     std::fs::create_dir(&below.cwd).unwrap();
     for places in [&world.places, &below] {
         let ids: Vec<_> = Plugins::load(places).active().map(InstalledPlugin::id).collect();

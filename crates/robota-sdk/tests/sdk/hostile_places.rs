@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use robota_config::{ContextReader, Files, Trust, TrustStore, file_requests};
 use robota_core::clock::SystemClock;
 use robota_core::permission::Mode;
-use robota_sdk::{InteractiveSession, McpSetup, Project, ProjectOptions, ToolEnd, mcp};
+use robota_sdk::{McpSetup, Project, ProjectOptions, ToolEnd, mcp};
 use serde_json::json;
 
 use crate::common::Scene;
@@ -64,13 +64,18 @@ async fn work(scene: &Scene) -> String {
     for tool in &result.tools {
         assert_ne!(tool.end, Some(ToolEnd::Success), "{tool:?}");
     }
-    shown(scene, &session).await;
+    for command in ["agents", "context", "hooks", "memory", "permissions", "skills"] {
+        let shown = session.execute_command(command, "").await.unwrap().message;
+        assert!(!shown.contains(SECRET), "/{command}: {shown}");
+    }
     session.shutdown("done").await.unwrap();
     let names = std::fs::read_dir(scene.path()).unwrap();
     let names = names.map(|it| it.unwrap().file_name().to_string_lossy().into_owned());
     let traces: Vec<_> = names.filter(|it| it.starts_with("owned")).collect();
     assert_eq!(traces, [""; 0]);
-    let seen = seen.lock().unwrap().join("\n");
+    let mut seen = seen.lock().unwrap().clone();
+    seen.extend(project(scene).notices().iter().map(ToString::to_string));
+    let seen = seen.join("\n");
     let requests = scene.provider.requests();
     let request = requests.last().unwrap();
     let text = format!(
@@ -81,14 +86,6 @@ async fn work(scene: &Scene) -> String {
     );
     assert!(!text.contains(SECRET), "{text}");
     text
-}
-
-/// Checks what commands show.
-async fn shown(_scene: &Scene, session: &InteractiveSession) {
-    for command in ["agents", "context", "hooks", "memory", "permissions", "skills"] {
-        let shown = session.execute_command(command, "").await.unwrap().message;
-        assert!(!shown.contains(SECRET), "/{command}: {shown}");
-    }
 }
 
 /// Files that mean something in the folders of an administrator have no meaning in a checkout.
