@@ -3,6 +3,7 @@
 //! A plugin is installed by copying its folder, to `~/.robota/plugins` or to `.robota/plugins` of a
 //! project. Nothing of it is used before the user enables it: the record of that is in the home folder,
 //! with the hash of all its files, so that neither a checkout nor a changed plugin can enable itself.
+//! Folders among skills can be plugins too; those of the user need no step to be used.
 //!
 //! ```
 //! use robota_config::Places;
@@ -30,6 +31,7 @@ mod marketplace;
 mod options;
 mod registry;
 mod servers;
+mod skills_folder;
 mod source;
 
 use std::path::{Path, PathBuf};
@@ -126,6 +128,11 @@ impl InstalledPlugin {
             return (hooks, problems);
         };
         for (name, groups) in found.as_object().into_iter().flatten() {
+            // Newer plugins have code that runs in the process of another program.
+            if name == "modules" {
+                problems.push("`modules` of its hooks are not run; its other hooks are".to_owned());
+                continue;
+            }
             let Ok(event) = name.parse::<HookEvent>() else {
                 problems.push(format!("the hook event `{}` is not known", one_line(name)));
                 continue;
@@ -197,8 +204,20 @@ impl InstalledPlugin {
             Some(inline) => Some(inline.clone()),
             None => self.read_json("./hooks/hooks.json")?,
         };
-        // The file wraps the events, an inline value may do so.
-        let value = value.map(|value| value.get("hooks").cloned().unwrap_or(value));
+        // The file wraps the events, an inline value may do so. What else it has is not lost silently.
+        let value = value.map(|mut value| {
+            let modules = value.get("modules").cloned();
+            let Some(mut hooks) = value.get_mut("hooks").map(Value::take) else {
+                if let Some(fields) = value.as_object_mut() {
+                    fields.remove("description");
+                }
+                return value;
+            };
+            if let (Some(modules), Some(events)) = (modules, hooks.as_object_mut()) {
+                events.insert("modules".to_owned(), modules);
+            }
+            hooks
+        });
         Ok(value.map(|mut value| {
             // First the command lines, where values become variables; then the rest.
             self.name_options(&mut value);
@@ -222,6 +241,21 @@ impl InstalledPlugin {
     }
 }
 
+/// The file of a skill, in its folder.
+const SKILL_FILE: &str = "SKILL.md";
+
+/// Returns the name of a skill that is this folder itself, and not a folder with skills; none if it is
+/// not. A plugin without folders can be one skill, with the name of the plugin.
+pub(crate) fn single_skill(plugin: &InstalledPlugin, folder: &Path) -> Option<String> {
+    if !folder.join(SKILL_FILE).is_file() {
+        return None;
+    }
+    if folder == plugin.root {
+        return Some(plugin.manifest.name.clone());
+    }
+    Some(folder.file_name()?.to_str()?.to_owned())
+}
+
 fn replace(value: &mut Value, from: &str, to: &str) {
     match value {
         Value::String(text) => *text = text.replace(from, to),
@@ -236,7 +270,13 @@ pub(crate) fn skill_folders(plugin: &InstalledPlugin) -> Vec<(PathBuf, bool)> {
     // Skills add to the usual folder, commands replace it.
     let mut skills = vec!["./skills".to_owned()];
     skills.extend_from_slice(&plugin.manifest.skills);
-    let skills = folders_of(plugin, &skills, "./skills").map(|path| (path, true));
+    let mut skills: Vec<_> = folders_of(plugin, &skills, "./skills").collect();
+    // The file of a folder among skills is the skill of that folder already.
+    let is_skill = plugin.root.join(SKILL_FILE).is_file() && !plugin.is_in_skills_folder();
+    if is_skill && !skills.iter().any(|folder| folder.is_dir()) {
+        skills.push(plugin.root.clone());
+    }
+    let skills = skills.into_iter().map(|path| (path, true));
     let commands = folders_of(plugin, &plugin.manifest.commands, "./commands");
     skills.chain(commands.map(|path| (path, false))).collect()
 }

@@ -207,20 +207,30 @@ fn servers_item(folder: Option<&Path>, content: &[u8]) -> TrustItem {
     }
 }
 
-/// Returns what a server runs or connects to. Its variables and headers, which may be secret, are left
-/// out, and so is the query of its address.
+/// Returns what a server runs or connects to, with the names of its variables, of which some decide what
+/// a program runs, and with the command that prints its headers. The values of variables and headers, which
+/// may be secret, are left out, and so is the query of its address.
 pub(crate) fn server_start(server: &Map<String, Value>) -> Value {
     let text = |key: &str| server.get(key).and_then(Value::as_str);
-    match (text("command"), text("url")) {
+    let mut start = match (text("command"), text("url")) {
         (Some(command), _) => {
             let arguments = server.get("args").and_then(Value::as_array);
             let arguments = arguments.into_iter().flatten().filter_map(Value::as_str);
-            Value::from(std::iter::once(command).chain(arguments).collect::<Vec<_>>().join(" "))
+            std::iter::once(command).chain(arguments).collect::<Vec<_>>().join(" ")
         }
         // A query may have a key in it.
-        (None, Some(url)) => Value::from(url.split(['?', '#']).next().unwrap_or_default()),
-        (None, None) => Value::Null,
+        (None, Some(url)) => url.split(['?', '#']).next().unwrap_or_default().to_owned(),
+        (None, None) => return Value::Null,
+    };
+    let variables = server.get("env").and_then(Value::as_object);
+    let variables: Vec<_> = variables.into_iter().flat_map(Map::keys).map(String::as_str).collect();
+    if !variables.is_empty() {
+        start.push_str(&format!(" (sets {})", variables.join(", ")));
     }
+    if let Some(helper) = text("headersHelper") {
+        start.push_str(&format!(" (runs `{helper}` for its headers)"));
+    }
+    Value::from(start)
 }
 
 struct Hash(Sha256);

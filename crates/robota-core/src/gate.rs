@@ -1,6 +1,7 @@
 //! The gate: every tool call must pass one before it runs. The driver cannot be built without a
 //! [`Gate`], and the default gate allows only read-only tools.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
 use serde::{Deserialize, Serialize};
@@ -72,9 +73,24 @@ pub trait Gate: Send + Sync {
         Restrictions::default()
     }
 
-    /// Passes each later call of [`Gate::restrict`] on to this gate, as long as it exists: that of a
-    /// subagent that runs.
-    fn pass_restrictions_to(&self, _gate: Weak<dyn Gate>) {}
+    /// Returns the folders that belong to the workspace besides the working folder; none if the gate has
+    /// no workspace.
+    fn folders(&self) -> Option<Vec<PathBuf>> {
+        None
+    }
+
+    /// Replaces the folders of [`Gate::folders`]. A gate without a workspace ignores them.
+    ///
+    /// # Errors
+    /// If a sandbox cannot follow; then nothing has changed.
+    fn set_folders(&self, _folders: &[PathBuf]) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Passes what changes later on to this gate, as long as it exists: that of a subagent that runs. These
+    /// are the rules of [`Gate::restrict`], and the folders of the workspace. Rules that allow calls, and the
+    /// mode, are not passed on.
+    fn pass_changes_to(&self, _gate: Weak<dyn Gate>) {}
 
     /// Adds rules that apply until [`Gate::forget_turn_rules`]: calls that match `allow` run, calls
     /// that match `deny` do not. Returns the rules that the gate cannot apply.
@@ -159,6 +175,16 @@ impl Restrictions {
         }
         Ok(())
     }
+}
+
+/// What changes in the permissions of a session while its subagents run, and applies to them too.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PermissionChange {
+    /// Rules that deny calls or require approval are added.
+    Restrict(Restrictions),
+    /// These are the folders of the workspace besides the working folder.
+    Folders(Vec<PathBuf>),
 }
 
 /// What the gate decides about a call.

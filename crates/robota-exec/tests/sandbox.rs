@@ -684,6 +684,35 @@ mod linux {
     }
 
     #[tokio::test]
+    async fn commands_run_after_the_user_removed_a_folder_of_the_sandbox() {
+        for support in drivers().await {
+            let place = Place::new();
+            let (gone, hooks) = (place.outside.join("gone"), place.root.join(".git/hooks"));
+            let shown = place.outside.join("shown");
+            for folder in [&gone, &hooks, &shown, &place.root.join("kept")] {
+                std::fs::create_dir_all(folder).unwrap();
+            }
+            let mut fence = fence(SandboxLevel::WorkspaceWrite, &place.root);
+            fence.writable.push(gone.clone());
+            if support.bubblewrap.is_some() {
+                // Landlock alone cannot protect what is in a writable folder.
+                fence.protected = vec![hooks.clone(), place.root.join("kept")];
+            }
+            fence.shown = vec![shown.clone()];
+            let sandbox = local(fence, &support);
+            for folder in [&gone, &hooks.parent().unwrap().to_owned(), &shown] {
+                std::fs::remove_dir_all(folder).unwrap();
+            }
+            let write = format!("echo x > own; mkdir {}; echo x > kept/f", gone.display());
+            let (_, _, err) = run(&sandbox, &place.root, &write).await;
+            assert!(place.root.join("own").exists(), "{err}");
+            // What is left of the sandbox applies.
+            assert!(!gone.exists(), "{err}");
+            assert_eq!(place.root.join("kept/f").exists(), support.bubblewrap.is_none(), "{err}");
+        }
+    }
+
+    #[tokio::test]
     async fn bubblewrap_hides_files_that_landlock_cannot_hide() {
         let support = probe(&environment()).await;
         if requires(Part::Bubblewrap, support.bubblewrap.as_ref()).is_none() {

@@ -68,21 +68,36 @@ pub(crate) fn canonical(name: &str) -> &str {
     }
 }
 
-/// Returns whether a deny rule that consists of the name of a tool forbids another tool. Tools with
-/// the same effect share rules: `Write` is about `Edit` and `MultiEdit`, too.
+/// Returns whether a tool only reads or ends the commands that shell tools have started, so that it has
+/// nothing to do without them.
+pub(crate) fn needs_shell(tool: &str) -> bool {
+    matches!(tool, "BashOutput" | "KillShell")
+}
+
+/// Returns whether a rule with the name of a tool is about another tool: tools with the same effect
+/// share rules.
+pub(crate) fn shares_rules(rule: &str, tool: &str) -> bool {
+    match Family::of_rule(rule) {
+        Some(family) => Family::of_tool(tool) == Some(family),
+        None => canonical(rule) == canonical(tool),
+    }
+}
+
+/// Returns whether a deny rule that consists of the name of a tool removes another tool. Tools with
+/// the same effect share rules: `Write` is about `Edit` and `MultiEdit`, too. Without `Bash` there is
+/// nothing for `BashOutput` and `KillShell` to read or end.
 ///
 /// ```
 /// use robota_policy::name_denies;
 ///
 /// assert!(name_denies("Write", "MultiEdit"));
 /// assert!(!name_denies("Write", "Read"));
+/// assert!(name_denies("Bash", "KillShell"));
+/// assert!(!name_denies("KillShell", "Bash"));
 /// ```
 #[must_use]
 pub fn name_denies(rule: &str, tool: &str) -> bool {
-    match Family::of_rule(rule) {
-        Some(family) => Family::of_tool(tool) == Some(family),
-        None => canonical(rule) == canonical(tool),
-    }
+    shares_rules(rule, tool) || (needs_shell(tool) && shares_rules(rule, "Bash"))
 }
 
 /// Fields that rules match by their meaning, never as a parameter.

@@ -3,7 +3,7 @@
 use robota_core::paths::Paths;
 use robota_core::permission::{Class, Verdict};
 
-use crate::call::{Family, ToolCall, canonical, name_denies};
+use crate::call::{Family, ToolCall, canonical, shares_rules};
 use crate::policy::{Policy, PolicySpec};
 use crate::rule::{List, RuleError, RuleSource};
 use crate::verdict::{Reason, VerdictSource};
@@ -146,7 +146,7 @@ impl Entry {
         // A whole tool is only itself, and a limited one its family: `Write(docs/**)` is about Edit, too.
         lists_tool(&self.tool, tool)
             || canonical(&self.tool) == canonical(tool)
-            || self.is_limited && name_denies(&self.tool, tool)
+            || self.is_limited && shares_rules(&self.tool, tool)
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use robota_core::paths::Paths;
 use robota_core::permission::{Mode, Verdict};
 
-use crate::call::{Family, canonical};
+use crate::call::{Family, canonical, needs_shell};
 use crate::glob::folded;
 use crate::presets::DEFAULT_ALLOW;
 use crate::rule::{Anchors, List, Matcher, Rule, RuleError, RuleSource};
@@ -374,14 +374,18 @@ impl Policy {
         }
     }
 
-    /// Returns whether a deny rule forbids every call of this tool, so that it need not be offered.
+    /// Returns whether a deny rule forbids every call of this tool, or of the tools without which it has
+    /// nothing to do, so that it need not be offered.
     #[must_use]
     pub fn denies_tool(&self, name: &str) -> bool {
-        self.deny.calls().any(|rule| match &rule.matcher {
-            Matcher::Family(family) => Family::of_tool(name) == Some(*family),
-            Matcher::Name(wild) => wild.matches(canonical(name)) || wild.matches(name),
-            _ => false,
-        })
+        let denies = |name: &str| {
+            self.deny.calls().any(|rule| match &rule.matcher {
+                Matcher::Family(family) => Family::of_tool(name) == Some(*family),
+                Matcher::Name(wild) => wild.matches(canonical(name)) || wild.matches(name),
+                _ => false,
+            })
+        };
+        denies(name) || (needs_shell(name) && denies("Bash"))
     }
 
     /// Returns whether search tools (Grep, Glob) may show this file: false if a deny rule for Read

@@ -13,5 +13,5 @@ mod syntax;
 pub(crate) mod vars;
 pub(crate) mod word;
 
-pub(crate) use parse::{Part, RedirectKind, Script};
+pub(crate) use parse::{Part, Redirect, RedirectKind, Script};
 pub(crate) use word::Word;

@@ -24,6 +24,8 @@ use crate::workspace::{normal, text};
 
 // More than a person reads before they agree.
 const MAX_RULES: usize = 5;
+/// The most rules that are tried for a call, of which some may not be needed.
+const MAX_CONSIDERED: usize = 10;
 
 /// Returns whether a rule is too broad to be saved by a single click.
 ///
@@ -96,23 +98,31 @@ pub(crate) fn suggest(
         None => vec![other(call)?],
     };
     rules.dedup();
-    if rules.is_empty() || rules.len() > MAX_RULES || rules.iter().any(|rule| too_broad(rule)) {
+    if rules.len() > MAX_CONSIDERED {
         return None;
     }
+    // A part may be allowed without one; if it is not, nothing is suggested.
+    rules.retain(|rule| !too_broad(rule));
     // Judge again as if the rules had been saved: only rules that allow the call are suggested.
-    let mut trial = policy.clone();
-    trial.allow = Arc::new(Rules::above(&policy.allow));
     let source = Arc::new(RuleSource::session());
-    // Rules that are not needed are not saved.
-    let mut needed = Vec::new();
-    for rule in rules {
-        trial.add(List::Allow, &source, &rule, paths).ok()?;
-        needed.push(rule);
-        if trial.judge_plainly(call, script, &Disk::new(paths)).verdict == Verdict::Allow {
-            return Some(Suggestion { rules: needed });
+    let allow = |rules: &[String]| {
+        let mut trial = policy.clone();
+        trial.allow = Arc::new(Rules::above(&policy.allow));
+        rules.iter().all(|rule| trial.add(List::Allow, &source, rule, paths).is_ok())
+            && trial.judge_plainly(call, script, &Disk::new(paths)).verdict == Verdict::Allow
+    };
+    if !allow(&rules) {
+        return None;
+    }
+    // Rules for parts that other rules allow are not saved.
+    for at in (0..rules.len()).rev() {
+        let mut fewer = rules.clone();
+        fewer.remove(at);
+        if allow(&fewer) {
+            rules = fewer;
         }
     }
-    None
+    (rules.len() <= MAX_RULES).then_some(Suggestion { rules })
 }
 
 fn shell(policy: &Policy, call: &ToolCall<'_>, script: &Script) -> Option<Vec<String>> {

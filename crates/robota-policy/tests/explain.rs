@@ -9,8 +9,8 @@ use common::MemoryPaths;
 use robota_core::error::{Diagnose, ErrorKind};
 use robota_core::permission::{Class, Mode, Verdict};
 use robota_policy::{
-    DEFAULT_ALLOW, List, Policy, PolicySpec, PolicyVerdict, RuleSource, ToolCall, VerdictSource,
-    Workspace, allows_other_commands, too_broad,
+    DEFAULT_ALLOW, LexicalPaths, List, Policy, PolicySpec, PolicyVerdict, RuleSource, ToolCall,
+    VerdictSource, Workspace, allows_other_commands, too_broad,
 };
 use serde_json::{Value, json};
 
@@ -42,6 +42,51 @@ fn core_21_a_verdict_names_the_rule_its_file_and_the_part() {
     assert_eq!(rule.rule, "Bash(git push *)");
     assert_eq!(rule.from, "/home/ada/.claude/settings.json");
     assert_eq!(got.reasons[0].part.as_deref(), Some("sudo git push origin main"));
+}
+
+#[test]
+fn core_21_the_file_of_a_redirection_that_asks_is_named() {
+    let make = spec().rules(List::Allow, RuleSource::session(), ["Bash(make *)"]);
+    let verdict = bash(&make, "make all > out/log.txt");
+    assert_eq!(verdict.verdict, Verdict::Ask);
+    assert_eq!(verdict.why(), "it writes `out/log.txt`, and no rule allows that (default mode)");
+    let verdict = bash(&make, "make all < /etc/hosts 2> \"$LOG\"");
+    let texts: Vec<_> = verdict.reasons.iter().map(|reason| reason.text.as_str()).collect();
+    let reads =
+        "it reads `/etc/hosts` outside the workspace, and no rule allows that (default mode)";
+    let writes =
+        "it writes `\"$LOG\"` outside the workspace, and no rule allows that (default mode)";
+    assert!(texts.contains(&reads) && texts.contains(&writes), "{texts:?}");
+    let plan = make.clone().mode(Mode::Plan);
+    let verdict = bash(&plan, "make all >> log.txt");
+    assert_eq!(verdict.verdict, Verdict::Deny);
+    let why = "it writes `log.txt`, and plan mode changes nothing";
+    assert!(verdict.reasons.iter().any(|reason| reason.text == why), "{verdict:?}");
+    // A redirection that is free or allowed is no reason, and a hook may still lift the others.
+    let edits = make.rules(List::Allow, RuleSource::session(), ["Edit(out/**)"]);
+    for command in ["make all > /dev/null 2>&1", "make all > out/log.txt"] {
+        let verdict = bash(&edits, command);
+        assert_eq!(verdict.verdict, Verdict::Allow, "{command}");
+        assert!(!verdict.reasons.iter().any(|it| it.text.contains("it writes")), "{verdict:?}");
+    }
+    assert!(bash(&edits, "make all > log.txt").hook_may_lift());
+}
+
+#[test]
+fn core_21_a_tool_that_has_nothing_to_do_without_bash_is_denied_with_it() {
+    let denies = |rule: &str, tool: &str| {
+        let spec = spec().rules(List::Deny, RuleSource::session(), [rule]);
+        Policy::new(&spec, &LexicalPaths).0.denies_tool(tool)
+    };
+    for tool in ["Bash", "BashInput", "BashOutput", "KillShell"] {
+        for rule in ["Bash", "Shell", "Bash()", "Bash(*)", "*"] {
+            assert!(denies(rule, tool), "{rule} {tool}");
+        }
+        // Some commands are left.
+        assert!(!denies("Bash(git *)", tool), "{tool}");
+    }
+    assert!(denies("BashOutput", "BashOutput") && !denies("BashOutput", "KillShell"));
+    assert!(!denies("KillShell", "Bash") && !denies("Bash", "Read"));
 }
 
 #[test]
@@ -121,6 +166,22 @@ fn core_21_always_saves_a_narrow_rule_that_helps() {
     assert_eq!(suggestion("mcp__a__b", json!({})), ["mcp__a__b"]);
     let asks = spec().rules(List::Ask, RuleSource::session(), ["Bash(npm *)"]);
     assert_eq!(bash(&asks, "npm test").suggestion, None);
+}
+
+#[test]
+fn core_21_always_saves_no_rule_for_a_part_that_is_allowed_already() {
+    let spec =
+        spec().rules(List::Allow, RuleSource::session(), ["Bash(make *)", "Bash(python3 *)"]);
+    let saved = |command: &str| bash(&spec, command).suggestion.map(|it| it.rules);
+    assert_eq!(saved("make y && npm test"), Some(vec!["Bash(npm test *)".to_owned()]));
+    assert_eq!(saved("make y > out.log && make x"), Some(vec!["Edit(./out.log)".to_owned()]));
+    // A rule that would be too broad for a part does not matter if the part needs none.
+    assert_eq!(saved("python3 x.py; npm test"), Some(vec!["Bash(npm test *)".to_owned()]));
+    // Seven parts, of which six are allowed.
+    let long = format!("{} npm test", "make a; ".repeat(6));
+    assert_eq!(saved(&long), Some(vec!["Bash(npm test *)".to_owned()]));
+    // At most five rules are saved.
+    assert_eq!(saved("a1; b2; c3; d4; e5; f6"), None);
 }
 
 #[test]

@@ -29,9 +29,9 @@ impl AgentProcesses for Scripts {
         let spec = CommandSpec::new("sh", "/").args(["-c", &self.script]).env(environment);
         let start = serde_json::Value::Null;
         let (_, stops) = tokio::sync::mpsc::unbounded_channel();
-        let (_, rules) = tokio::sync::mpsc::unbounded_channel();
+        let (_, changes) = tokio::sync::mpsc::unbounded_channel();
         let observer = Box::new(|_: &Arc<Envelope>| None);
-        Ok(NewAgentProcess { spec, start, observer, stops, rules, hooks: None })
+        Ok(NewAgentProcess { spec, start, observer, stops, changes, hooks: None })
     }
 
     async fn reply(&self, _: &AgentJob, _: AgentRequest) -> AgentReply {
@@ -113,9 +113,9 @@ impl AgentProcesses for Watched {
         let spec = CommandSpec::new("sh", "/").args(["-c", "kill -9 $$"]).env(environment);
         let start = serde_json::Value::Null;
         let (_, stops) = tokio::sync::mpsc::unbounded_channel();
-        let (_, rules) = tokio::sync::mpsc::unbounded_channel();
+        let (_, changes) = tokio::sync::mpsc::unbounded_channel();
         let observer = Box::new(|_: &Arc<Envelope>| None);
-        Ok(NewAgentProcess { spec, start, observer, stops, rules, hooks: None })
+        Ok(NewAgentProcess { spec, start, observer, stops, changes, hooks: None })
     }
 
     async fn reply(&self, _: &AgentJob, _: AgentRequest) -> AgentReply {

@@ -49,6 +49,7 @@ use crate::mcp::{McpChoice, SessionMcp};
 use crate::model_setup::ModelSetup;
 use crate::notice::Notice;
 use crate::project::Project;
+use crate::sandbox::SandboxFolders;
 
 /// The variable with the model of all agents, which wins over calls and definitions.
 const MODEL_VARIABLE: &str = "CLAUDE_CODE_SUBAGENT_MODEL";
@@ -101,6 +102,9 @@ pub(crate) struct AgentParts {
     pub(crate) model: ModelSetup,
     pub(crate) store: Arc<dyn JournalStore>,
     pub(crate) place: ToolWorkspace,
+    /// What makes the sandbox of an agent's own process follow the folders of its session; none in the
+    /// process of the session that starts agents.
+    pub(crate) sandbox_folders: Option<Arc<SandboxFolders>>,
     /// The names of the built-in tools that the session offers; none for all.
     pub(crate) only_tools: Option<Vec<String>>,
     /// Which tools the agent leaves that the conversation runs as.

@@ -30,7 +30,7 @@ struct Rules {
     turn: Vec<(List, String)>,
     /// With the rules of the session and of the turn.
     effective: Policy,
-    /// The gates of subagents, which get later restrictions too.
+    /// The gates of subagents, which get later restrictions and folders too.
     followers: Vec<Weak<dyn Gate>>,
     /// What else follows the folders of the workspace.
     on_folders: Option<OnFolders>,
@@ -171,7 +171,7 @@ impl PolicyGate {
         rules.set_session(configured, session, &*self.paths)
     }
 
-    /// Changes the folders of the workspace.
+    /// Changes the folders of the workspace, here and for the subagents that run.
     fn change_folders(&self, change: impl FnOnce(&mut Vec<PathBuf>)) -> Result<(), String> {
         let mut rules = self.write();
         let before = &rules.configured.workspace().additional;
@@ -183,20 +183,26 @@ impl PolicyGate {
         if let Some(follow) = &rules.on_folders {
             follow(&folders)?;
         }
-        let configured = rules.configured.clone().with_additional(folders, &*self.paths);
+        let configured = rules.configured.clone().with_additional(folders.clone(), &*self.paths);
         let session = rules.session.clone();
         let set = rules.set_session(configured, session, &*self.paths);
-        set.map_err(|error| error.to_string())
+        set.map_err(|error| error.to_string())?;
+        drop(rules);
+        self.to_followers(|gate| gate.set_folders(&folders))
     }
 
     /// Passes rules that deny or ask on to the gates of subagents that run.
     fn restrict_followers(&self, verdict: Verdict, rules: &[String]) -> Result<(), String> {
+        self.to_followers(|gate| gate.restrict(verdict, rules))
+    }
+
+    /// Changes the gates of subagents that run: all of them, also if one fails.
+    fn to_followers(&self, change: impl Fn(&dyn Gate) -> Result<(), String>) -> Result<(), String> {
         // Called without the lock: a follower has followers of its own.
         let followers = self.read().followers.clone();
-        for gate in followers.iter().filter_map(Weak::upgrade) {
-            gate.restrict(verdict, rules)?;
-        }
-        Ok(())
+        let changed: Vec<_> =
+            followers.iter().filter_map(Weak::upgrade).map(|gate| change(&*gate)).collect();
+        changed.into_iter().collect()
     }
 
     fn resolve(&self, folders: &[String]) -> Vec<PathBuf> {
@@ -345,7 +351,15 @@ impl Gate for PolicyGate {
         restrictions
     }
 
-    fn pass_restrictions_to(&self, gate: Weak<dyn Gate>) {
+    fn folders(&self) -> Option<Vec<PathBuf>> {
+        Some(self.read().configured.workspace().additional.clone())
+    }
+
+    fn set_folders(&self, folders: &[PathBuf]) -> Result<(), String> {
+        self.change_folders(|own| *own = folders.to_vec())
+    }
+
+    fn pass_changes_to(&self, gate: Weak<dyn Gate>) {
         let mut rules = self.write();
         rules.followers.retain(|follower| follower.strong_count() > 0);
         rules.followers.push(gate);

@@ -1,6 +1,7 @@
 //! Gates for tests.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 
 use robota_core::gate::{Gate, Grant, Judgement, Restrictions, Source};
@@ -93,8 +94,16 @@ impl<G: Gate> Gate for RecordingGate<G> {
         self.inner.restrictions()
     }
 
-    fn pass_restrictions_to(&self, gate: Weak<dyn Gate>) {
-        self.inner.pass_restrictions_to(gate);
+    fn folders(&self) -> Option<Vec<PathBuf>> {
+        self.inner.folders()
+    }
+
+    fn set_folders(&self, folders: &[PathBuf]) -> Result<(), String> {
+        self.inner.set_folders(folders)
+    }
+
+    fn pass_changes_to(&self, gate: Weak<dyn Gate>) {
+        self.inner.pass_changes_to(gate);
     }
 
     fn add_turn_rules(&self, allow: &[String], deny: &[String]) -> Vec<String> {

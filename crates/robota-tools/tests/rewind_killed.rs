@@ -1,13 +1,16 @@
-//! Random edits by tools and commands in a process that is killed: every checkpoint restores the
-//! files as they were, byte for byte, or names what it could not restore.
+//! Random edits by tools and commands in a process that is killed at any point: every checkpoint
+//! restores the files as they were, byte for byte, or names what it could not restore.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg(target_os = "linux")]
 
 mod workspace;
 
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -131,8 +134,8 @@ struct Plan {
     /// The edits of the last command, which then kills the process. No edit follows the kill: it could
     /// be made while the next process already compares files.
     killed: Vec<Op>,
-    /// Kills the process earlier: after this many calls have ended, between two tools.
-    killed_after: Option<usize>,
+    /// Kills the process earlier.
+    kill: Option<Kill>,
     /// The edits of the process that resumes the session.
     resumed: Vec<Op>,
     /// The order in which checkpoints are restored.
@@ -141,15 +144,30 @@ struct Plan {
     watched: bool,
 }
 
+/// When the process is killed before its last command.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+enum Kill {
+    /// After this many calls have ended, between two tools. It kills itself.
+    AfterCalls(usize),
+    /// By another process, at an arbitrary point after this many events: while it saves files, changes
+    /// them, runs a command, writes its journal, or between two prompts.
+    AfterEvents(usize),
+}
+
 fn plan() -> impl Strategy<Value = Plan> {
     let ops = |most| prop::collection::vec(op(), 0..most);
     let order = prop::collection::vec(0..10_usize, 4);
-    let killed = (ops(4), prop::option::of(1..8_usize));
+    let kill = prop_oneof![
+        1 => Just(None),
+        1 => (1..8_usize).prop_map(|calls| Some(Kill::AfterCalls(calls))),
+        2 => (1..90_usize).prop_map(|events| Some(Kill::AfterEvents(events))),
+    ];
+    let killed = (ops(4), kill);
     (prop::collection::vec(ops(6), 1..3), killed, ops(4), order, any::<bool>()).prop_map(
-        |(turns, (killed, killed_after), resumed, order, watched)| Plan {
+        |(turns, (killed, kill), resumed, order, watched)| Plan {
             turns,
             killed,
-            killed_after,
+            kill,
             resumed,
             order,
             watched,
@@ -173,7 +191,9 @@ fn trees(dir: &Path) -> Vec<Value> {
 async fn prompt(test: &TestSession, session: &Session) {
     let number = trees(test.dir()).len() + 1;
     let bytes = serde_json::to_vec(&tree(&test.root())).unwrap();
-    std::fs::write(test.dir().join(format!("tree-{number}")), bytes).unwrap();
+    // The process may be killed while it writes.
+    std::fs::write(test.dir().join("tree"), bytes).unwrap();
+    std::fs::rename(test.dir().join("tree"), test.dir().join(format!("tree-{number}"))).unwrap();
     session.run(format!("Prompt {number}")).await.unwrap();
 }
 
@@ -185,6 +205,58 @@ async fn run(spec: CommandSpec) -> Exit {
 async fn run_helper(name: &str, dir: &Path) -> Exit {
     let copy = CommandSpec::new(std::env::current_exe().unwrap(), dir);
     run(copy.args(["--exact", name, "--ignored"])).await
+}
+
+/// Runs the helper that edits until it is killed.
+async fn run_until_killed(plan: &Plan, dir: &Path) {
+    let helper = run_helper("helper_that_edits_and_is_killed", dir);
+    let Some(Kill::AfterEvents(events)) = plan.kill else {
+        assert_eq!(helper.await, Exit::Signal(9));
+        return;
+    };
+    let env = Environment::new().with("PATH", "/usr/bin:/bin");
+    let mkfifo = ShellCommand::new("mkfifo pipe", dir).env(env.clone()).into_spec().unwrap();
+    assert!(run(mkfifo).await.is_success());
+    let (exit, ()) = tokio::join!(helper, async move {
+        let pipe = dir.join("pipe");
+        // The pipe stays open until the kill: without a reader the helper would wait no more.
+        let line = tokio::task::spawn_blocking(move || {
+            let mut lines = BufReader::new(File::open(pipe).unwrap()).lines();
+            (lines.nth(events - 1).map(Result::unwrap), lines)
+        });
+        // Without a line it had fewer events, and its last command has killed it.
+        if let (Some(pid), _pipe) = line.await.unwrap() {
+            let kill = format!("kill -KILL {pid}");
+            // It fails if the last command was faster.
+            run(ShellCommand::new(&kill, Path::new("/")).env(env).into_spec().unwrap()).await;
+        }
+    });
+    assert_eq!(exit, Exit::Signal(9));
+    // No reaper ends the command that ran. What it edits while the next process compares files would be
+    // a change by a stranger.
+    let works_there = |process: &std::fs::DirEntry| {
+        std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(dir))
+    };
+    let end = Instant::now() + Duration::from_secs(60);
+    while std::fs::read_dir("/proc").unwrap().flatten().any(|process| works_there(&process)) {
+        assert!(Instant::now() < end, "a command does not end");
+        std::thread::yield_now();
+    }
+}
+
+/// Returns how many prompts the killed process sent that wait for their turn, and removes the trees of
+/// prompts that the session does not have: it was killed before it accepted them.
+async fn settle_prompts(test: &TestSession, id: &SessionId) -> usize {
+    let resume = Resume { deliver: false, ..Resume::default() };
+    let builder = test.builder(Script::new());
+    let session = builder.resume(test.store.clone(), id, resume).await.unwrap();
+    let queued = session.status().await.unwrap().queued;
+    let known = session.checkpoints().list().await.unwrap().len() + queued;
+    session.shutdown("inspected").await.unwrap();
+    for number in known + 1..=trees(test.dir()).len() {
+        std::fs::remove_file(test.dir().join(format!("tree-{number}"))).unwrap();
+    }
+    queued
 }
 
 /// Returns every path that differs between two trees.
@@ -219,12 +291,14 @@ async fn check(plan: &Plan) {
     std::fs::create_dir(dir.join("project")).unwrap();
     std::fs::write(dir.join("project/.gitignore"), "ignored/\n*.log\n").unwrap();
     std::fs::write(dir.join("plan"), serde_json::to_vec(plan).unwrap()).unwrap();
-    let exit = run_helper("helper_that_edits_and_is_killed", &dir).await;
-    assert_eq!(exit, Exit::Signal(9));
+    run_until_killed(plan, &dir).await;
     let test = test_session(&dir, plan.watched);
-    let script = plan.resumed.iter().fold(Script::new(), |script, op| op.add(script));
-    let builder = test.builder(script.text("done"));
     let id = SessionId::from("s");
+    // The turns of prompts that wait edit nothing.
+    let queued = settle_prompts(&test, &id).await;
+    let script = (0..queued).fold(Script::new(), |script, _| script.text("delivered"));
+    let script = plan.resumed.iter().fold(script, |script, op| op.add(script));
+    let builder = test.builder(script.text("done"));
     let session = builder.resume(test.store.clone(), &id, Resume::default()).await.unwrap();
     prompt(&test, &session).await;
     let trees = trees(&dir);
@@ -280,16 +354,26 @@ fn helper_that_edits_and_is_killed() {
     runtime.block_on(async {
         let test = test_session(&dir, plan.watched);
         let mut builder = test.builder(script.text("never"));
-        if let Some(most) = plan.killed_after {
-            let ended = AtomicUsize::new(0);
-            builder = builder.callbacks(Callbacks::new().on_event(Arc::new(move |envelope| {
-                let is_end = matches!(envelope.event, Event::ToolFinished(_));
-                if is_end && ended.fetch_add(1, Ordering::SeqCst) + 1 == most {
-                    // No command runs now: it would survive, and edit while files are compared.
-                    robota_exec::crash();
-                }
-            })));
-        }
+        let callbacks = Callbacks::new();
+        builder = match plan.kill {
+            None => builder,
+            Some(Kill::AfterCalls(most)) => {
+                let ended = AtomicUsize::new(0);
+                builder.callbacks(callbacks.on_event(Arc::new(move |envelope| {
+                    let is_end = matches!(envelope.event, Event::ToolFinished(_));
+                    if is_end && ended.fetch_add(1, Ordering::SeqCst) + 1 == most {
+                        robota_exec::crash();
+                    }
+                })))
+            }
+            Some(Kill::AfterEvents(_)) => {
+                let pipe = File::options().write(true).open(dir.join("pipe")).unwrap();
+                let pipe = Mutex::new(pipe);
+                builder.callbacks(callbacks.on_event(Arc::new(move |_| {
+                    writeln!(pipe.lock().unwrap(), "{}", std::process::id()).unwrap();
+                })))
+            }
+        };
         let session = builder.create(test.store.clone(), Some("s".into())).await.unwrap();
         for _ in 0..=plan.turns.len() {
             prompt(&test, &session).await;

@@ -7,6 +7,8 @@
 mod acp;
 #[cfg(target_os = "linux")]
 mod added_folders;
+#[cfg(target_os = "linux")]
+mod agent_folders;
 #[cfg(unix)]
 mod agent_kills;
 #[cfg(target_os = "linux")]
@@ -58,6 +60,8 @@ mod installed;
 mod killed;
 #[cfg(unix)]
 mod line_fields;
+#[cfg(target_os = "linux")]
+mod managed_places;
 mod mcp;
 mod mcp_instructions;
 mod mcp_reference_servers;

@@ -135,6 +135,29 @@ fn servers_are_added_and_removed_in_each_scope() {
 }
 
 #[test]
+fn no_server_is_added_that_the_administrator_excludes() {
+    let Setup { mut places, _folder } = setup();
+    let entry = || json!({"command": "true"}).as_object().unwrap().clone();
+    add_server(&places, McpScope::User, "old", entry()).unwrap();
+    let etc = _folder.path().join("etc");
+    std::fs::create_dir(&etc).unwrap();
+    places.managed = vec![etc.clone()];
+    add_server(&places, McpScope::User, "mine", entry()).unwrap();
+    let managed = etc.join("managed-mcp.json");
+    // Also without a server, or if it cannot be read.
+    for content in ["{\"mcpServers\": {}}", "{"] {
+        std::fs::write(&managed, content).unwrap();
+        for scope in [McpScope::User, McpScope::Local, McpScope::Project] {
+            let refused = add_server(&places, scope, "new", entry()).unwrap_err().to_string();
+            assert!(refused.contains(&managed.display().to_string()), "{refused}");
+        }
+    }
+    assert!(!places.cwd.join(".mcp.json").exists());
+    // What is there already can be removed.
+    assert!(remove_server(&places, McpScope::User, "old").unwrap().is_some());
+}
+
+#[test]
 fn files_as_people_write_them_are_read() {
     let Setup { places, _folder } = setup();
     let file = places.cwd.join(".mcp.json");

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{McpScope, Servers, servers_of};
 use crate::files::read_bounded;
+use crate::managed::server_files;
 use crate::places::Places;
 use crate::write::atomic;
 
@@ -24,6 +25,12 @@ pub enum McpWriteError {
     /// There is no such file for the scope.
     #[error("servers cannot be written to the scope `{}`", .0.name())]
     Scope(McpScope),
+    /// The administrator configures the servers, and no others are used.
+    #[error(
+        "not added: the administrator of this machine allows only the MCP servers of {}",
+        .0.display()
+    )]
+    Managed(PathBuf),
     /// There is a server of this name.
     #[error("there is already an MCP server `{name}` in {}; remove it first", file.display())]
     Exists {
@@ -37,13 +44,17 @@ pub enum McpWriteError {
 /// Adds a server and returns the file.
 ///
 /// # Errors
-/// If there is one of this name, or the file cannot be written.
+/// If there is one of this name, the administrator allows no others, or the file cannot be written.
 pub fn add_server(
     places: &Places,
     scope: McpScope,
     name: &str,
     entry: Map<String, Value>,
 ) -> Result<PathBuf, McpWriteError> {
+    if let Some(managed) = server_files(places).pop() {
+        // It would be in a file that nothing reads.
+        return Err(McpWriteError::Managed(managed.path));
+    }
     let file = file(places, scope)?;
     let mut content = read(&file)?;
     let servers = servers(&mut content, places, scope);

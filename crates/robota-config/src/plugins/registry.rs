@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::skills_folder::{SKILLS_FOLDER, SkillsFolder};
 use super::{
     GitSource, InstalledPlugin, Marketplace, PluginManifest, PluginState, content, is_real_folder,
 };
@@ -71,7 +72,7 @@ pub struct PluginOrigin {
 /// The plugins that are installed for the user and for one project.
 #[derive(Debug, Clone)]
 pub struct Plugins {
-    plugins: Vec<InstalledPlugin>,
+    pub(super) plugins: Vec<InstalledPlugin>,
     /// Why plugins are not used.
     pub problems: Vec<String>,
     /// Plugins that the settings name and that are not used, and what to do.
@@ -79,6 +80,8 @@ pub struct Plugins {
     records: Records,
     user: Option<PathBuf>,
     project: PathBuf,
+    /// The folders with skills, among which plugins can be.
+    pub(super) skills_folders: Vec<SkillsFolder>,
 }
 
 impl Plugins {
@@ -99,7 +102,9 @@ impl Plugins {
         });
         let project = project.join(".robota/plugins");
         let notes = Vec::new();
-        let mut loaded = Self { plugins: Vec::new(), problems, notes, records, user, project };
+        let skills_folders = SkillsFolder::all(places);
+        let mut loaded =
+            Self { plugins: Vec::new(), problems, notes, records, user, project, skills_folders };
         loaded.refresh();
         loaded
     }
@@ -277,10 +282,27 @@ impl Plugins {
     pub fn enable(&mut self, name: &str) -> Result<(), ConfigError> {
         // Hashed here, from the files themselves: a hash that the caller passes could be of other
         // files.
-        let root = self.root_of(name)?;
+        let plugin = self.get(name).ok_or(UNKNOWN)?;
+        if plugin.is_in_skills_folder() && plugin.scope == PluginScope::User {
+            // Used like the user's skills, whatever it contains.
+            return Ok(());
+        }
+        let root = plugin.root.clone();
         let hash = content::hash(&root)
             .map_err(|reason| ConfigError::Plugin { path: root.clone(), reason })?;
+        let new = plugin.is_in_skills_folder().then(|| Record {
+            name: name.to_owned(),
+            scope: plugin.scope,
+            path: root.clone(),
+            source: plugin.source.clone(),
+            git: None,
+            marketplace: plugin.marketplace.clone(),
+            enabled: None,
+        });
         self.change(|records| {
+            // Nothing was recorded when it was put there.
+            let is_known = records.plugins.iter().any(|record| record.path == root);
+            records.plugins.extend(new.filter(|_| !is_known));
             for record in records.plugins.iter_mut().filter(|record| record.path == root) {
                 record.enabled = Some(hash.clone());
             }
@@ -290,9 +312,16 @@ impl Plugins {
     /// Disables a plugin.
     ///
     /// # Errors
-    /// If there is no such plugin, or the record cannot be written.
+    /// If there is no such plugin, the record cannot be written, or it is a folder among the user's skills,
+    /// which only the setting `enabledPlugins` turns off.
     pub fn disable(&mut self, name: &str) -> Result<(), ConfigError> {
         let root = self.root_of(name)?;
+        if self.get(name).is_some_and(|plugin| plugin.scope == PluginScope::User) {
+            let setting = format!(
+                "set `enabledPlugins` to {{\"{name}@{SKILLS_FOLDER}\": false}} in your settings"
+            );
+            self.not_in_skills_folder(name, &setting)?;
+        }
         self.change(|records| {
             for record in records.plugins.iter_mut().filter(|record| record.path == root) {
                 record.enabled = None;
@@ -306,6 +335,7 @@ impl Plugins {
     /// If there is no such plugin, or it cannot be deleted.
     pub fn remove(&mut self, name: &str) -> Result<(), ConfigError> {
         let root = self.root_of(name)?;
+        self.not_in_skills_folder(name, "delete the folder itself")?;
         // First the files: a record without files is left out, files without a record would stay.
         remove_folder(&root)?;
         self.change(|records| records.plugins.retain(|record| record.path != root))
@@ -319,6 +349,7 @@ impl Plugins {
         let refused = |reason: String| ConfigError::Plugin { path: folder.to_owned(), reason };
         let folder = folder.canonicalize().map_err(|error| refused(error.to_string()))?;
         let name = Marketplace::read(&folder).map_err(refused)?.name;
+        not_reserved(&name).map_err(refused)?;
         self.change(|records| {
             records.marketplaces.insert(name.clone(), folder.clone());
         })?;
@@ -336,6 +367,7 @@ impl Plugins {
     ) -> Result<String, ConfigError> {
         let refused = |reason: String| ConfigError::Plugin { path: from.to_owned(), reason };
         let name = Marketplace::read(from).map_err(refused)?.name;
+        not_reserved(&name).map_err(refused)?;
         // The name becomes that of a folder.
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) || !name.chars().all(plain) {
@@ -383,9 +415,12 @@ impl Plugins {
     }
 
     fn root_of(&self, name: &str) -> Result<PathBuf, ConfigError> {
-        let found = self.get(name).map(|plugin| plugin.root.clone());
-        found
-            .ok_or(ConfigError::NoPlace("there is no such plugin; `robota plugin list` shows them"))
+        self.get(name).map(|plugin| plugin.root.clone()).ok_or(UNKNOWN)
+    }
+
+    /// Returns the hash with which the user enabled the plugin in a folder; none if it is not enabled.
+    pub(super) fn enabled_hash(&self, root: &Path) -> Option<String> {
+        self.records.plugins.iter().find(|record| record.path == root)?.enabled.clone()
     }
 
     fn folder(&self, scope: PluginScope) -> Result<PathBuf, ConfigError> {
@@ -446,6 +481,7 @@ impl Plugins {
             });
         }
         self.plugins = plugins;
+        self.add_skills_folders();
         self.set_data();
     }
 
@@ -463,17 +499,28 @@ impl Plugins {
         let file = self.folder(PluginScope::User)?.join(REGISTRY);
         self.records = records::change(&file, change)?;
         self.problems.clear();
+        self.notes.clear();
         self.refresh();
         Ok(())
     }
 }
 
+const UNKNOWN: ConfigError =
+    ConfigError::NoPlace("there is no such plugin; `robota plugin list` shows them");
 /// The file of the record.
 const REGISTRY: &str = "registry.json";
 /// The folder with copies of marketplaces. No plugin has this name: it has files of others.
 const MARKETPLACES: &str = ".marketplaces";
 /// The folder with the data folders of plugins.
 const DATA: &str = ".data";
+
+/// Fails for the name of a marketplace that would make its plugins look like folders among skills.
+fn not_reserved(name: &str) -> Result<(), String> {
+    match name {
+        SKILLS_FOLDER => Err(format!("no marketplace can have the name `{name}`")),
+        _ => Ok(()),
+    }
+}
 
 /// Copies a folder to `fresh`, and then moves it to `target`.
 fn replace_folder(from: &Path, fresh: &Path, target: &Path) -> Result<(), ConfigError> {

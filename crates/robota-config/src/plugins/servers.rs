@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::InstalledPlugin;
 use crate::clean::one_line;
 use crate::mcp::{Servers, servers_of};
+use crate::trust::server_start;
 
 impl InstalledPlugin {
     /// Returns the MCP servers by name, and what is wrong with them. The names have that of the plugin
@@ -43,16 +44,13 @@ impl InstalledPlugin {
 
 /// Returns what a server does when it is started, for the user.
 pub(super) fn request(name: &str, fields: &Map<String, Value>) -> String {
-    let text = |key: &str| fields.get(key).and_then(Value::as_str);
-    let arguments = fields.get("args").and_then(Value::as_array).into_iter().flatten();
-    let arguments: Vec<_> = arguments.filter_map(Value::as_str).collect();
     let name = one_line(name);
-    match (text("command"), text("url")) {
-        (Some(command), _) => {
-            let command = [&[command], &*arguments].concat().join(" ");
-            format!("starts the MCP server `{name}`: {}", one_line(&command))
+    let start = server_start(fields);
+    match start.as_str().map(one_line) {
+        Some(start) if fields.get("command").is_some_and(Value::is_string) => {
+            format!("starts the MCP server `{name}`: {start}")
         }
-        (None, Some(url)) => format!("connects to the MCP server `{name}`: {}", one_line(url)),
-        (None, None) => format!("has the MCP server `{name}`"),
+        Some(start) => format!("connects to the MCP server `{name}`: {start}"),
+        None => format!("has the MCP server `{name}`"),
     }
 }

@@ -403,3 +403,142 @@ fn sdk_22_a_plugin_adds_output_styles_and_programs() {
     plugins.enable("tools").unwrap();
     assert_eq!(styles(&plugins).forced().unwrap().name, "tools:Loud");
 }
+
+#[test]
+fn sdk_22_a_folder_among_the_users_skills_is_a_plugin() {
+    let world = World::new();
+    let manifest = r#"{"name": "kit", "description": "A kit."}"#;
+    world.put("home/.claude/skills/kit-folder/.claude-plugin/plugin.json", manifest);
+    world.put("home/.claude/skills/kit-folder/SKILL.md", "---\ndescription: Own\n---\nOwn.\n");
+    world.put("home/.claude/skills/kit-folder/skills/lint/SKILL.md", "Lint it.\n");
+    world.put("home/.claude/skills/kit-folder/commands/build.md", "Build it.\n");
+    world.put("home/.claude/skills/kit-folder/hooks/hooks.json", HOOKS);
+    world.put("home/.claude/skills/plain/SKILL.md", "Plain.\n");
+    // Not the file that makes a folder with a skill a plugin.
+    world.put("home/.claude/skills/plain/plugin.json", r#"{"name": "plain"}"#);
+    // A link of the user may lead anywhere.
+    world.source();
+    let link = world.dir.path().join("home/.claude/skills/linked");
+    std::os::unix::fs::symlink(world.dir.path().join("source"), link).unwrap();
+    let plugins = world.load();
+    assert_eq!((&plugins.problems[..], &plugins.notes[..]), (&[][..], &[][..]));
+    let ids: Vec<_> = plugins.active().map(InstalledPlugin::id).collect();
+    assert_eq!(ids, ["kit@skills-dir", "tools@skills-dir"]);
+    let kit = plugins.get("kit").unwrap();
+    assert!(kit.is_in_skills_folder() && kit.hooks().0.len() == 1);
+    let skills = crate::skills::Skills::find(&ContextReader::new(&world.places))
+        .with_plugins(plugins.active());
+    for name in ["kit:lint", "kit:build", "tools:lint", "kit-folder", "plain"] {
+        assert!(skills.get(name).is_some(), "{name}");
+    }
+    // Its own file is the skill of the folder, once.
+    assert!(skills.get("kit:kit").is_none() && skills.get("kit:kit-folder").is_none());
+    assert_eq!(skills.get("kit-folder").unwrap().description.as_deref(), Some("Own"));
+    // Only the settings turn it off, and this program never deletes it.
+    let mut plugins = world.load();
+    plugins.enable("kit").unwrap();
+    for refused in [plugins.disable("kit"), plugins.remove("kit")] {
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains("a folder among your skills"), "{refused}");
+    }
+    let off = IndexMap::from_iter([("kit@skills-dir".to_owned(), false)]);
+    plugins.apply_settings(&off, &IndexMap::new());
+    assert_eq!(plugins.get("kit").unwrap().state, PluginState::TurnedOff);
+    // Without the files of the user there is none.
+    let project = Some(vec![crate::SettingSource::Project]);
+    let places = Places { sources: project, ..world.places };
+    assert_eq!(Plugins::load(&places).iter().count(), 0);
+}
+
+const HOOKS: &str = r#"{"description": "d", "modules": ["x.ts"],
+    "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}}"#;
+
+#[test]
+fn sdk_22_a_plugin_among_the_skills_of_a_checkout_waits_for_the_user() {
+    let world = World::new();
+    let folder = "project/.claude/skills/kit";
+    world.put(&format!("{folder}/.claude-plugin/plugin.json"), r#"{"name": "kit"}"#);
+    world.put(&format!("{folder}/hooks/hooks.json"), HOOKS);
+    world.put("project/.git/HEAD", "");
+    // A link of a checkout is not followed, and a manifest that cannot be read is reported.
+    std::os::unix::fs::symlink(
+        "../../../source",
+        world.dir.path().join("project/.claude/skills/l"),
+    )
+    .unwrap();
+    world.source();
+    world.put("project/.claude/skills/bad/.claude-plugin/plugin.json", "{");
+    let mut plugins = world.load();
+    assert_eq!(plugins.active().count(), 0);
+    assert!(plugins.notes[0].contains("not enabled: `kit`"), "{:?}", plugins.notes);
+    assert_eq!(plugins.problems.len(), 1, "{:?}", plugins.problems);
+    assert_eq!(plugins.get("bad").unwrap().state, PluginState::Broken);
+    // The settings of a checkout cannot enable it either.
+    let on = IndexMap::from_iter([("kit@skills-dir".to_owned(), true)]);
+    plugins.apply_settings(&on, &IndexMap::new());
+    assert_eq!(plugins.active().count(), 0);
+    plugins.enable("kit").unwrap();
+    assert!(plugins.notes.is_empty(), "{:?}", plugins.notes);
+    let below = Places::new(world.dir.path().join("home"), world.dir.path().join("project/sub"));
+    std::fs::create_dir(&below.cwd).unwrap();
+    for places in [&world.places, &below] {
+        let ids: Vec<_> = Plugins::load(places).active().map(InstalledPlugin::id).collect();
+        assert_eq!(ids, ["kit@skills-dir"]);
+    }
+    let (_, problems) = plugins.get("kit").unwrap().hooks();
+    assert_eq!(problems, ["`modules` of its hooks are not run; its other hooks are"]);
+    // A later version of the checkout has to be enabled again.
+    world.put(&format!("{folder}/bin/tool"), "#!/bin/sh\n");
+    assert_eq!(world.load().get("kit").unwrap().state, PluginState::Changed);
+    plugins.enable("kit").unwrap();
+    plugins.disable("kit").unwrap();
+    assert_eq!(world.load().get("kit").unwrap().state, PluginState::Disabled);
+}
+
+#[test]
+fn sdk_22_one_name_is_one_plugin() {
+    let world = World::new();
+    let mut plugins = world.load();
+    plugins.install(&world.source(), PluginScope::User).unwrap();
+    plugins.enable("tools").unwrap();
+    for folder in ["home/.claude/skills/a", "project/.claude/skills/b"] {
+        world.put(&format!("{folder}/.claude-plugin/plugin.json"), r#"{"name": "tools"}"#);
+    }
+    let loaded = world.load();
+    let roots: Vec<_> = loaded.active().map(|plugin| plugin.root.clone()).collect();
+    assert_eq!(
+        roots,
+        [world.dir.path().canonicalize().unwrap().join("home/.robota/plugins/tools")]
+    );
+    assert_eq!(loaded.problems.len(), 2, "{:?}", loaded.problems);
+    // A marketplace cannot pass its plugins off as such folders.
+    world.put("market/.claude-plugin/marketplace.json", r#"{"name": "skills-dir", "plugins": []}"#);
+    let refused = world.load().add_marketplace(&world.dir.path().join("market")).unwrap_err();
+    assert!(refused.to_string().contains("skills-dir"), "{refused}");
+}
+
+#[test]
+fn sdk_22_a_plugin_can_be_one_skill_and_name_single_skills() {
+    let world = World::new();
+    world.put("source/.claude-plugin/plugin.json", r#"{"name": "solo"}"#);
+    world.put("source/SKILL.md", "---\ndescription: Alone\n---\nDo it.\n");
+    let mut plugins = world.load();
+    plugins.use_folder(&world.dir.path().join("source")).unwrap();
+    world.put(
+        "many/.claude-plugin/plugin.json",
+        r#"{"name": "many", "skills": ["./extra/one", "./extra/all"]}"#,
+    );
+    // The path of a skill itself, and the path of a folder with skills.
+    world.put("many/extra/one/SKILL.md", "One.\n");
+    world.put("many/extra/one/scripts/SKILL.md", "Not a skill: a file of one.\n");
+    world.put("many/extra/all/two/SKILL.md", "Two.\n");
+    world.put("many/SKILL.md", "Not a skill: there are others.\n");
+    world.put("many/skills/three/SKILL.md", "Three.\n");
+    plugins.use_folder(&world.dir.path().join("many")).unwrap();
+    let skills = crate::skills::Skills::find(&ContextReader::new(&world.places))
+        .with_plugins(plugins.active());
+    let names: Vec<_> = skills.all().map(|skill| skill.name.clone()).collect();
+    assert_eq!(names, ["solo:solo", "many:three", "many:one", "many:two"]);
+    let trust = crate::TrustStore::load(&world.places);
+    assert!(skills.open("solo:solo", &trust).is_ok());
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{SkillKind, Skills};
 use crate::layer::{Layer, LayerScope, Origin};
 use crate::path::KeyPath;
-use crate::plugins::{InstalledPlugin, skill_folders};
+use crate::plugins::{InstalledPlugin, single_skill, skill_folders};
 use crate::reader::{Boundary, Depth, EntryKind, Folders, warning};
 use crate::report::{Problem, Severity};
 
@@ -136,6 +136,8 @@ impl Skills {
     pub(super) fn add_plugin(&mut self, plugin: &InstalledPlugin) {
         let root = plugin.root.canonicalize().unwrap_or_else(|_| plugin.root.clone());
         for (folder, is_skills) in skill_folders(plugin) {
+            let single = Some(&folder).filter(|_| is_skills);
+            let single = single.and_then(|folder| single_skill(plugin, folder));
             let source = Arc::new(Source {
                 folder,
                 layer: Layer::UserRobota,
@@ -143,7 +145,11 @@ impl Skills {
                 boundary: Boundary::Within(root.clone()),
                 variables: plugin.text_variables(),
             });
-            for (name, path) in self.found(&source) {
+            let found = match single {
+                Some(name) => vec![(name, PathBuf::new())],
+                None => self.found(&source),
+            };
+            for (name, path) in found {
                 let name = format!("{}:{name}", plugin.manifest.name);
                 let candidate = Candidate { path, source: source.clone() };
                 let candidates = &mut self.entries.entry(name).or_default().candidates;

@@ -30,20 +30,22 @@ pub(super) fn arguments(fence: &Fence) -> Vec<OsString> {
     if !fence.network {
         args.push("--unshare-net".into());
     }
+    // `-try`, here and below: the user may have removed the path since the sandbox was prepared. Without it
+    // no command would start, and a command cannot remove a mount point itself.
     if fence.level == SandboxLevel::WorkspaceWrite {
         for root in &fence.writable {
-            args.extend(["--bind".into(), root.into(), root.into()]);
+            args.extend(["--bind-try".into(), root.into(), root.into()]);
         }
     }
     let protected = fence.protected.iter().filter(|path| path.exists());
     let protected: Vec<_> = protected.collect();
     for folder in folders_above(&protected, &fence.writable) {
-        args.extend(["--bind".into(), folder.into(), folder.into()]);
+        args.extend(["--bind-try".into(), folder.into(), folder.into()]);
     }
     // The order of the arguments is the order of the mounts, and a later mount covers an earlier
     // one.
     for path in protected {
-        args.extend(["--ro-bind".into(), path.into(), path.into()]);
+        args.extend(["--ro-bind-try".into(), path.into(), path.into()]);
     }
     // Mounted after the writable folders, so that paths in them are hidden too.
     for path in &fence.hidden {
@@ -54,7 +56,7 @@ pub(super) fn arguments(fence: &Fence) -> Vec<OsString> {
         }
     }
     for path in &fence.shown {
-        args.extend(["--ro-bind".into(), path.into(), path.into()]);
+        args.extend(["--ro-bind-try".into(), path.into(), path.into()]);
     }
     args
 }

@@ -14,7 +14,7 @@ use crate::program::wrap::{self, Inner, InnerCommands, View};
 use crate::program::{Program, Shape, Trait, files, reach, read_only};
 use crate::rule::{CommandPattern, Matcher, Rule};
 use crate::shell::word::{Piece, is_name};
-use crate::shell::{Part, RedirectKind, Script, Word, expand, vars};
+use crate::shell::{Part, Redirect, RedirectKind, Script, Word, expand, vars};
 use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::FileRef;
 
@@ -95,9 +95,33 @@ impl Shell<'_, '_> {
     ) -> Base {
         let mut base = self.command_base(part, seen, whole, found);
         for redirect in &part.redirects {
-            base = base.and(self.redirect_base(part, redirect.kind, &redirect.target));
+            let this = self.redirect_base(part, redirect.kind, &redirect.target);
+            self.explain_redirect(this, redirect, found);
+            base = base.and(this);
         }
         base
+    }
+
+    /// Names the file of a redirection that is not allowed: the command alone may be.
+    fn explain_redirect(&self, base: Base, redirect: &Redirect, found: &mut Findings) {
+        let mode = self.policy.mode;
+        let does = match redirect.kind {
+            RedirectKind::Read => "reads",
+            RedirectKind::Write => "writes",
+            RedirectKind::Copy => return,
+        };
+        let place = match base {
+            Base::ReadOutside if self.policy.free_reads => " outside the workspace",
+            Base::OutsideWrite => " outside the workspace",
+            _ => "",
+        };
+        let why = match base.verdict(mode) {
+            Verdict::Allow => return,
+            Verdict::Ask => format!("no rule allows that ({mode} mode)"),
+            Verdict::Deny => format!("{mode} mode changes nothing"),
+        };
+        let text = format!("it {does} `{}`{place}, and {why}", redirect.target.raw);
+        found.add(base.verdict(mode), VerdictSource::Mode, text, None);
     }
 
     fn redirect_base(&self, part: &Part, kind: RedirectKind, target: &Word) -> Base {

@@ -4,7 +4,7 @@
 
 use robota_core::approve::{Answer, Question};
 use robota_core::event::Envelope;
-use robota_core::gate::Restrictions;
+use robota_core::gate::PermissionChange;
 use robota_core::hook::{HookEnd, HookEvent, HookExit, HookInput, HookReply};
 use robota_core::task::{TaskError, TaskFinished};
 use serde::{Deserialize, Serialize};
@@ -42,11 +42,10 @@ pub enum ToAgent {
         /// The reply, of the same kind as the request.
         reply: AgentReply,
     },
-    /// Makes the permissions of the agent stricter: rules that the session of the parent received after
-    /// the start.
-    Restrict {
-        /// The rules that deny calls or require approval.
-        rules: Restrictions,
+    /// Changes the permissions of the agent: those of the session of the parent changed after the start.
+    Permissions {
+        /// What changes.
+        change: PermissionChange,
     },
     /// Ends the session and the process.
     Close {

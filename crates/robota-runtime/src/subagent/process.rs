@@ -10,7 +10,7 @@ use futures::FutureExt as _;
 use futures::future::{AbortHandle, Abortable, BoxFuture};
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use robota_core::event::{Envelope, Event};
-use robota_core::gate::Restrictions;
+use robota_core::gate::PermissionChange;
 use robota_core::hook::{HookObserver, ObservedHook};
 use robota_core::task::{
     TaskError, TaskErrorCategory, TaskFinished, TaskKind, TaskPlace, TaskStatus,
@@ -42,8 +42,9 @@ pub struct NewAgentProcess {
     pub observer: AgentObserver,
     /// Says why the agent must stop, at a time at which there may be no event: its time is used up.
     pub stops: mpsc::UnboundedReceiver<String>,
-    /// Rules that the session of the parent receives while the agent runs, and that apply to it too.
-    pub rules: mpsc::UnboundedReceiver<Restrictions>,
+    /// What changes in the permissions of the session of the parent while the agent runs, and applies to
+    /// it too.
+    pub changes: mpsc::UnboundedReceiver<PermissionChange>,
     /// Observes the hooks of the agent; none if nothing shows them.
     pub hooks: Option<Arc<dyn HookObserver>>,
 }
@@ -102,7 +103,7 @@ impl AgentConversations for ProcessAgents {
         job: &AgentJob,
         reporter: &TaskReporter,
     ) -> Result<Box<dyn Conversation>, TaskError> {
-        let NewAgentProcess { mut spec, start, observer, stops, rules, hooks } =
+        let NewAgentProcess { mut spec, start, observer, stops, changes, hooks } =
             self.processes.prepare(job).await?;
         let (send, lines) = mpsc::unbounded_channel();
         let splitter = Mutex::new(LineSplitter::default());
@@ -144,7 +145,7 @@ impl AgentConversations for ProcessAgents {
             stderr,
             observer,
             stops,
-            rules,
+            changes,
             hooks,
             hook_runs: HashMap::new(),
             processes: self.processes.clone(),
@@ -179,7 +180,7 @@ struct AgentProcess {
     stderr: Arc<Mutex<String>>,
     observer: AgentObserver,
     stops: mpsc::UnboundedReceiver<String>,
-    rules: mpsc::UnboundedReceiver<Restrictions>,
+    changes: mpsc::UnboundedReceiver<PermissionChange>,
     hooks: Option<Arc<dyn HookObserver>>,
     /// The hooks of the agent that run.
     hook_runs: HashMap<u64, Box<dyn ObservedHook>>,
@@ -314,8 +315,8 @@ impl Conversation for AgentProcess {
         self.sent.clear();
         self.read = 0;
         // What was forbidden since the last turn applies to this one.
-        while let Ok(rules) = self.rules.try_recv() {
-            self.send(&ToAgent::Restrict { rules });
+        while let Ok(change) = self.changes.try_recv() {
+            self.send(&ToAgent::Permissions { change });
         }
         self.send(&ToAgent::Prompt { text: prompt });
         let running = self.running.clone();
@@ -325,7 +326,9 @@ impl Conversation for AgentProcess {
             tokio::select! {
                 biased;
                 // First: calls that the agent asks about later are judged by them.
-                Some(rules) = self.rules.recv() => self.send(&ToAgent::Restrict { rules }),
+                Some(change) = self.changes.recv() => {
+                    self.send(&ToAgent::Permissions { change });
+                }
                 // What the process wrote before it ended counts.
                 Some(line) = self.lines.recv() => {
                     if let Some(end) = self.take(line, &task.inputs, progress, reporter) {

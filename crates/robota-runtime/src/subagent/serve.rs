@@ -2,12 +2,13 @@
 //! ends with its input.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use robota_core::approve::{Answer, Approver, Question};
-use robota_core::gate::Restrictions;
+use robota_core::gate::{PermissionChange, Restrictions};
 use robota_core::hook::{
     BatchDecision, HookAnswer, HookEvent, HookExit, HookInput, HookObserver, HookPoint, HookReply,
     Hooks, ObservedHook, PostToolDecision, PreToolDecision, PromptDecision, StopDecision,
@@ -209,6 +210,28 @@ fn restrict(session: &Session, rules: Restrictions) -> Result<(), String> {
     Ok(())
 }
 
+/// Replaces the folders of the workspace.
+fn set_folders(session: &Session, folders: &[PathBuf]) -> Result<(), String> {
+    let permissions = session.permissions();
+    let Err(error) = permissions.set_folders(folders) else { return Ok(()) };
+    // Without a folder that was added the agent can do less, and continues. With one that was removed
+    // it must not.
+    tracing::warn!(%error, "the folders of the session cannot be used");
+    let mut kept = permissions.folders().unwrap_or_default();
+    kept.retain(|folder| folders.contains(folder));
+    permissions
+        .set_folders(&kept)
+        .map_err(|error| format!("the folders of the session cannot be used: {error}"))
+}
+
+/// Applies a change of the permissions of the parent's session.
+fn change_permissions(session: &Session, change: PermissionChange) -> Result<(), String> {
+    match change {
+        PermissionChange::Restrict(rules) => restrict(session, rules),
+        PermissionChange::Folders(folders) => set_folders(session, &folders),
+    }
+}
+
 /// Works on prompts until the input ends, then closes the session.
 ///
 /// # Errors
@@ -228,8 +251,8 @@ pub async fn serve_agent(
                 ending = Some(reason);
                 continue;
             }
-            Some(ToAgent::Restrict { rules }) => {
-                ending = restrict(session, rules).err();
+            Some(ToAgent::Permissions { change }) => {
+                ending = change_permissions(session, change).err();
                 continue;
             }
             // A follow-up that arrives after the turn was not counted as taken: the parent sends it again,
@@ -260,8 +283,8 @@ pub async fn serve_agent(
                     }
                     Some(ToAgent::Reply { number, reply }) => requests.take(number, reply),
                     Some(ToAgent::Cancel { .. }) => cancel.cancel(),
-                    Some(ToAgent::Restrict { rules }) => {
-                        if let Err(why) = restrict(session, rules) {
+                    Some(ToAgent::Permissions { change }) => {
+                        if let Err(why) = change_permissions(session, change) {
                             ending = Some(why);
                             cancel.cancel();
                         }

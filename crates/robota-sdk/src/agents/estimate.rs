@@ -1,6 +1,7 @@
 //! Estimates what a batch of agents will use, for the user who approves it and for the budget.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use async_trait::async_trait;
@@ -182,8 +183,16 @@ impl Gate for EstimatingGate {
         self.inner.restrictions()
     }
 
-    fn pass_restrictions_to(&self, gate: Weak<dyn Gate>) {
-        self.inner.pass_restrictions_to(gate);
+    fn folders(&self) -> Option<Vec<PathBuf>> {
+        self.inner.folders()
+    }
+
+    fn set_folders(&self, folders: &[PathBuf]) -> Result<(), String> {
+        self.inner.set_folders(folders)
+    }
+
+    fn pass_changes_to(&self, gate: Weak<dyn Gate>) {
+        self.inner.pass_changes_to(gate);
     }
 
     fn add_turn_rules(&self, allow: &[String], deny: &[String]) -> Vec<String> {

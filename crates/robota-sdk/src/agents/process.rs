@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use robota_config::agents::AgentDefinition;
-use robota_core::gate::{Gate, Grant, Judgement, Restrictions, Source};
+use robota_core::gate::{Gate, Grant, Judgement, PermissionChange, Restrictions, Source};
 use robota_core::hook::{HookAnswer, HookPoint, HookReply, Hooks, PreToolDecision};
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalStore;
@@ -129,14 +129,14 @@ impl AgentProcesses for SessionAgentProcesses {
             );
             return Err(TaskError::new(TaskErrorCategory::Start, text));
         }
-        let (send_rules, rules) = mpsc::unbounded_channel();
-        let forwarded: Arc<dyn Gate> = Arc::new(ForwardedRules(send_rules));
+        let (send_changes, changes) = mpsc::unbounded_channel();
+        let forwarded: Arc<dyn Gate> = Arc::new(ForwardedChanges(send_changes));
         let open = parts
             .open
             .get(&self.parent)
             .ok_or_else(|| TaskError::new(TaskErrorCategory::Start, "the session has ended"))?;
-        // Before the rules are read: one that is added meanwhile must not be missed.
-        open.session().permissions().pass_restrictions_to(Arc::downgrade(&forwarded));
+        // Before the permissions are read: a change meanwhile must not be missed.
+        open.session().permissions().pass_changes_to(Arc::downgrade(&forwarded));
         let start = AgentStart {
             setup: self.program.setup.clone(),
             model: parts.model.model.clone(),
@@ -169,8 +169,8 @@ impl AgentProcesses for SessionAgentProcesses {
         // It returns why the process must stop: the budgets of the agent and of the session, which the
         // process itself cannot see.
         let observer = Box::new(move |envelope: &Arc<_>| {
-            // The session passes rules on for as long as this exists: as long as the agent runs.
-            let _passes_rules = &forwarded;
+            // The session passes changes on for as long as this exists: as long as the agent runs.
+            let _passes_changes = &forwarded;
             own_budget.observe(envelope);
             meter.observe(envelope);
             if let Some(observer) = &observer {
@@ -179,7 +179,7 @@ impl AgentProcesses for SessionAgentProcesses {
             own_budget.exhausted().or_else(|| budget.exhausted())
         });
         let hooks = parts.hook_observer.clone();
-        Ok(NewAgentProcess { spec, start, observer, stops, rules, hooks })
+        Ok(NewAgentProcess { spec, start, observer, stops, changes, hooks })
     }
 
     async fn reply(&self, job: &AgentJob, request: AgentRequest) -> AgentReply {
@@ -213,11 +213,12 @@ impl AgentProcesses for SessionAgentProcesses {
     }
 }
 
-/// Passes rules of the session on to the process of an agent, which judges its calls itself.
-struct ForwardedRules(mpsc::UnboundedSender<Restrictions>);
+/// Passes changes of the session's permissions on to the process of an agent, which judges its calls
+/// itself.
+struct ForwardedChanges(mpsc::UnboundedSender<PermissionChange>);
 
 #[async_trait]
-impl Gate for ForwardedRules {
+impl Gate for ForwardedChanges {
     async fn judge(&self, _call: &ToolUse, tool: &ToolSpec) -> Judgement {
         // No call gets here. One that did must not run.
         Judgement {
@@ -238,7 +239,13 @@ impl Gate for ForwardedRules {
             Verdict::Allow => return Err("a restriction cannot allow".to_owned()),
         }
         // Fails only if the agent has ended.
-        let _ = self.0.send(restrictions);
+        let _ = self.0.send(PermissionChange::Restrict(restrictions));
+        Ok(())
+    }
+
+    fn set_folders(&self, folders: &[PathBuf]) -> Result<(), String> {
+        // Fails only if the agent has ended.
+        let _ = self.0.send(PermissionChange::Folders(folders.to_vec()));
         Ok(())
     }
 }
@@ -282,6 +289,7 @@ impl AgentProcess {
         let place = builder
             .place(&fences, supervisor.clone(), &environment)
             .session_variables(SessionVariables::default());
+        let sandbox_folders = fences.follow_folders(&project).map(Arc::new);
         // Decided by the sandbox of this process, which reads the same settings.
         let read_only = builder.tool_choice(&fences).read_only;
         // The parent has reported the problems of the settings.
@@ -299,6 +307,7 @@ impl AgentProcess {
             model,
             store,
             place,
+            sandbox_folders,
             only_tools: start.only_tools.clone(),
             tool_limits: start.tool_limits.clone(),
             read_only,

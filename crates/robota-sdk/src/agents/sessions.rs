@@ -1,5 +1,6 @@
 //! Opens the sessions of agents.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 
 use async_trait::async_trait;
@@ -49,6 +50,9 @@ pub(crate) struct ParentFacts {
     /// The rules that deny calls or require approval, of the session and of its running turn.
     #[serde(default)]
     pub(crate) restrictions: Restrictions,
+    /// The folders of its workspace besides the working folder.
+    #[serde(default)]
+    pub(crate) folders: Option<Vec<PathBuf>>,
 }
 
 impl ParentFacts {
@@ -58,8 +62,8 @@ impl ParentFacts {
         let parent = open.get(session).ok_or_else(ended)?;
         let permissions = parent.session().permissions();
         let (mode, allowed) = (permissions.mode(), permissions.session_allowed());
-        let restrictions = permissions.restrictions();
-        Ok(Self { session: session.clone(), mode, allowed, restrictions })
+        let (restrictions, folders) = (permissions.restrictions(), permissions.folders());
+        Ok(Self { session: session.clone(), mode, allowed, restrictions, folders })
     }
 }
 
@@ -199,16 +203,26 @@ impl NewAgent {
         gate.remember(&job.work.allow)?;
         gate.remember(&self.preloaded.allow)?;
         let gate = Arc::new(gate);
-        match parts.open.get(&parent.session) {
+        let folders = match parts.open.get(&parent.session) {
             Some(parent) => {
                 let follower: Weak<PolicyGate> = Arc::downgrade(&gate);
                 let permissions = parent.session().permissions();
-                // Before the rules are read: one that is added meanwhile must not be missed.
-                permissions.pass_restrictions_to(follower);
+                // Before the permissions are read: a change meanwhile must not be missed.
+                permissions.pass_changes_to(follower);
                 permissions.restrictions().apply(&*gate)?;
+                permissions.folders()
             }
             // In a process of its own, where the session that started the agent is not open.
-            None => parent.restrictions.apply(&*gate)?,
+            None => {
+                if let Some(folders) = parts.sandbox_folders.clone() {
+                    gate.on_folders(move |added| folders.follow(added));
+                }
+                parent.restrictions.apply(&*gate)?;
+                parent.folders.clone()
+            }
+        };
+        if let Some(folders) = folders {
+            use_folders(&gate, folders)?;
         }
         let model = model_of(job, definition, &parts.model.model);
         if model != parts.model.model {
@@ -406,6 +420,15 @@ impl AgentParts {
         });
         tools
     }
+}
+
+/// Gives an agent the folders of the session that starts it.
+fn use_folders(gate: &PolicyGate, mut folders: Vec<PathBuf>) -> Result<(), String> {
+    gate.set_folders(&folders).or_else(|_| {
+        // The session keeps a folder that was removed since it was added; a sandbox cannot begin with it.
+        folders.retain(|folder| folder.is_dir());
+        gate.set_folders(&folders)
+    })
 }
 
 /// Returns the model: that of the call, of the definition, or of the parent.

@@ -258,6 +258,8 @@ impl InteractiveSessionBuilder {
             model: self.model.clone(),
             store: store.clone(),
             place: place.clone(),
+            // The agents share the sandbox of this session, which follows its own folders.
+            sandbox_folders: None,
             only_tools: self.only_tools.clone(),
             tool_limits: self.tool_limits.clone(),
             read_only: choice.read_only,

@@ -13,6 +13,7 @@ mod foreground;
 mod history;
 mod hooks;
 mod hostile;
+mod hostile_places;
 mod kills;
 mod limited_tools;
 mod managed;

@@ -280,7 +280,7 @@ async fn core_21_restrictions_reach_forks_and_the_gates_of_agents() {
     let agent = Arc::new(gate(Mode::Default, &["Bash(git *)"], &[]));
     rules.apply(&*agent).unwrap();
     let follower: Weak<PolicyGate> = Arc::downgrade(&agent);
-    parent.pass_restrictions_to(follower);
+    parent.pass_changes_to(follower);
     let call = |command: &str| {
         let input = robota_core::message::ToolInput::Json(json!({"command": command}));
         ToolUse::new("c".into(), "call_0", "Bash", input)

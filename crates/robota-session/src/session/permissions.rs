@@ -1,5 +1,6 @@
 //! The permissions of a session.
 
+use std::path::PathBuf;
 use std::sync::Weak;
 
 use robota_core::approve::{Answer, Approver as _, Question, Scope};
@@ -157,10 +158,29 @@ impl Permissions {
         self.0.shared.turn_setup().setup.base.gate.restrictions()
     }
 
-    /// Passes each later [`Permissions::restrict`] on to the gate of a subagent, as long as that exists.
-    pub fn pass_restrictions_to(&self, gate: Weak<dyn Gate>) {
+    /// Returns the folders that belong to the workspace besides the working folder; none if the gate has
+    /// no workspace.
+    #[must_use]
+    pub fn folders(&self) -> Option<Vec<PathBuf>> {
+        let gate = self.0.shared.turn_setup().setup.base.gate.clone();
+        gate.folders()
+    }
+
+    /// Replaces the folders of [`Permissions::folders`].
+    ///
+    /// # Errors
+    /// If the sandbox cannot follow; then nothing changes.
+    pub fn set_folders(&self, folders: &[PathBuf]) -> Result<(), SessionError> {
+        let gate = self.0.shared.turn_setup().setup.base.gate.clone();
+        gate.set_folders(folders)
+            .map_err(|why| SessionError::Failed(ErrorData::new(ErrorKind::Validation, why)))
+    }
+
+    /// Passes later changes on to the gate of a subagent, as long as that exists: rules that deny calls or
+    /// require approval, and the folders of the workspace.
+    pub fn pass_changes_to(&self, gate: Weak<dyn Gate>) {
         let own = self.0.shared.turn_setup().setup.base.gate.clone();
-        own.pass_restrictions_to(gate);
+        own.pass_changes_to(gate);
     }
 
     /// Revokes some of the rules that the user allowed for this session.

@@ -142,7 +142,7 @@ impl WorkspaceTree {
                     walked: Walked { not_covered, ..Walked::default() },
                 };
                 part.below(path.clone(), &found, folder.rules.clone().unwrap_or_default());
-                let Walked { entries, not_covered, folders } = part.walked;
+                let Walked { entries, not_covered, folders, names: _ } = part.walked;
                 // Something is covered that was not, or the other way round.
                 if not_covered != self.not_covered {
                     return None;

@@ -474,3 +474,36 @@ fn random_edits_are_found_with_and_without_announcements() {
     });
     result.unwrap_or_else(|error| panic!("{error}"));
 }
+
+/// Returns how many names a walk listed, and the folders that it did not cover.
+fn walk_with(root: &Path, limits: &CaptureLimits) -> (usize, Vec<String>) {
+    let walked = walk::Walked::default();
+    let walked = walk::Walk { root, limits, known: 0, watch: None, walked }.all();
+    assert!(walked.entries.len() <= limits.entries);
+    (walked.names, walked.not_covered.into_keys().collect())
+}
+
+#[test]
+fn a_workspace_that_is_too_large_is_not_listed_completely() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    let limits = CaptureLimits { entries: 50, ..CaptureLimits::default() };
+    // One folder with more entries than fit.
+    std::fs::create_dir(root.join("large")).unwrap();
+    for number in 0..2_000 {
+        std::fs::write(root.join(format!("large/{number}")), "").unwrap();
+    }
+    let (names, not_covered) = walk_with(root, &limits);
+    assert!(names < 100, "{names}");
+    assert_eq!(not_covered, ["large"]);
+    // Many folders, each of which does not fit.
+    for folder in 0..40 {
+        std::fs::create_dir(root.join(format!("f{folder:02}"))).unwrap();
+        for number in 0..60 {
+            std::fs::write(root.join(format!("f{folder:02}/{number}")), "").unwrap();
+        }
+    }
+    let (names, not_covered) = walk_with(root, &limits);
+    assert!(names < 300, "{names}");
+    assert_eq!(not_covered.len(), 41);
+}

@@ -135,7 +135,9 @@ impl WorkspaceTree {
         let mut contents = Prefetched::default();
         for (at, (path, found)) in outdated.iter().enumerate() {
             if saving && at % PREFETCHED == 0 {
-                contents = reader.prefetch(&outdated[at..(at + PREFETCHED).min(outdated.len())]);
+                let next = &outdated[at..(at + PREFETCHED).min(outdated.len())];
+                contents =
+                    reader.prefetch(next, limits.total_bytes.saturating_sub(self.saved_bytes));
             }
             let (path, old) = (path.clone(), self.entries.get(path));
             let saved_bytes = &mut self.saved_bytes;
@@ -480,11 +482,18 @@ fn read_content(file: &mut File, size: u64, max: u64) -> ReadContent {
 }
 
 impl Reader<'_> {
-    /// Reads small files in several threads.
-    fn prefetch(&self, files: &[(String, FoundEntry)]) -> Prefetched {
+    /// Reads small files in several threads, as many as `room` bytes hold: what is not saved in the end
+    /// would be read again before each command.
+    fn prefetch(&self, files: &[(String, FoundEntry)], mut room: u64) -> Prefetched {
         let small =
             |found: &FoundEntry| found.kind == EntryKind::File && found.stat.size <= MAX_PREFETCHED;
-        let files: Vec<_> = files.iter().filter(|(_, found)| small(found)).collect();
+        let mut fits = |found: &FoundEntry| {
+            let rest = room.checked_sub(found.stat.size);
+            room = rest.unwrap_or(room);
+            rest.is_some()
+        };
+        let files = files.iter().filter(|(_, found)| small(found) && fits(found));
+        let files: Vec<_> = files.collect();
         let Some(dir) = self.dir.as_ref().filter(|_| files.len() >= MIN_PREFETCHED) else {
             return Prefetched::default();
         };
@@ -594,3 +603,6 @@ fn set(paths: &mut BTreeSet<String>, path: &str, is_member: bool) {
 pub(super) fn gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
+
+#[cfg(test)]
+mod tests;

@@ -69,7 +69,15 @@ pub(super) struct Walked {
     pub(super) not_covered: BTreeMap<String, NotSaved>,
     /// The folders that were listed.
     pub(super) folders: BTreeMap<String, ListedFolder>,
+    /// How many names were listed, also of folders that are not covered.
+    pub(super) names: usize,
 }
+
+/// How many names a walk lists for each entry that it may cover. Folders that are left out because they
+/// are too large are listed too, and there can be many of them.
+const LISTED_PER_ENTRY: usize = 4;
+/// The most entries of a folder that are never covered, with room to spare.
+const MAX_EXCLUDED: usize = 16;
 
 /// A walk of a workspace, or of a part of it.
 pub(super) struct Walk<'a> {
@@ -106,11 +114,14 @@ impl Walk<'_> {
                 continue;
             }
             let path = self.root.join(&folder);
-            let Some((children, names)) = self.children(&folder, found.device) else { continue };
-            if self.count() + children.len() > self.limits.entries {
-                self.walked.not_covered.insert(folder, NotSaved::OverLimit);
-                continue;
-            }
+            let room = self.limits.entries.saturating_sub(self.count());
+            let (children, names) = match self.children(&folder, found.device, room) {
+                Ok(listed) => listed,
+                Err(reason) => {
+                    self.walked.not_covered.insert(folder, reason);
+                    continue;
+                }
+            };
             let has_rules = children.iter().any(|(name, _)| name.ends_with(".gitignore"));
             let rules = if has_rules { rules.with(&path, &path.join(".gitignore")) } else { rules };
             let listed = ListedFolder { stat: found.stat, names, rules: Some(rules.clone()) };
@@ -138,7 +149,19 @@ impl Walk<'_> {
         let (mut entries, mut listed) = (Vec::new(), Vec::new());
         let mut folders = vec![(folder.to_owned(), *found)];
         while let Some((inner, found)) = folders.pop() {
-            let Some((children, names)) = self.children(&inner, found.device) else { continue };
+            let room = self.limits.entries.saturating_sub(self.count());
+            let room = room.min(self.limits.ignored_entries).saturating_sub(entries.len());
+            let (children, names) = match self.children(&inner, found.device, room) {
+                Ok(listed) => listed,
+                Err(NotSaved::OverLimit) => {
+                    self.walked.not_covered.insert(folder.to_owned(), NotSaved::OverLimit);
+                    return;
+                }
+                Err(reason) => {
+                    self.walked.not_covered.insert(inner, reason);
+                    continue;
+                }
+            };
             listed.push((inner, ListedFolder { stat: found.stat, names, rules: None }));
             for (child, metadata) in children {
                 let entry = FoundEntry::new(&metadata, true);
@@ -146,12 +169,6 @@ impl Walk<'_> {
                     folders.push((child.clone(), entry));
                 }
                 entries.push((child, entry));
-            }
-            let too_many = entries.len() > self.limits.ignored_entries
-                || self.count() + entries.len() > self.limits.entries;
-            if too_many {
-                self.walked.not_covered.insert(folder.to_owned(), NotSaved::OverLimit);
-                return;
             }
         }
         self.walked.entries.extend(entries);
@@ -162,25 +179,30 @@ impl Walk<'_> {
         self.known + self.walked.entries.len()
     }
 
-    /// Lists the entries of a folder that can be covered, and the names of all. `None` if the folder
-    /// cannot be read.
-    fn children(&mut self, folder: &str, device: u64) -> Option<Children> {
+    /// Lists the entries of a folder that can be covered, and the names of all. Fails with the reason why
+    /// nothing in it is covered: it cannot be read, it has more than `room` entries, or the walk has
+    /// listed too many names.
+    fn children(&mut self, folder: &str, device: u64, room: usize) -> Result<Children, NotSaved> {
+        if self.walked.names > self.limits.entries.saturating_mul(LISTED_PER_ENTRY) {
+            return Err(NotSaved::OverLimit);
+        }
         if let Some(watch) = self.watch.as_deref_mut() {
             watch.add(self.root, folder);
             watch.expect_device(device);
         }
-        let not_covered = &mut self.walked.not_covered;
-        let Ok(listed) = std::fs::read_dir(self.root.join(folder)) else {
-            not_covered.insert(folder.to_owned(), NotSaved::Unreadable);
-            return None;
-        };
-        let (mut children, mut names) = (Vec::new(), Vec::new());
+        let listed = std::fs::read_dir(self.root.join(folder));
+        let listed = listed.map_err(|_| NotSaved::Unreadable)?;
+        let (mut children, mut names, mut unnamed) = (Vec::new(), Vec::new(), Vec::new());
         for entry in listed.flatten() {
             let name = entry.file_name();
             names.push(name.clone());
+            self.walked.names += 1;
+            // Not read to its end: it can have millions of entries.
+            if children.len() > room || names.len() > room.saturating_add(MAX_EXCLUDED) {
+                return Err(NotSaved::OverLimit);
+            }
             let Some(name) = name.to_str() else {
-                let name = joined(folder, &name.to_string_lossy());
-                not_covered.insert(name, NotSaved::BadName);
+                unnamed.push(joined(folder, &name.to_string_lossy()));
                 continue;
             };
             let child = joined(folder, name);
@@ -192,8 +214,13 @@ impl Walk<'_> {
                 children.push((child, metadata));
             }
         }
+        if children.len() > room {
+            return Err(NotSaved::OverLimit);
+        }
+        let unnamed = unnamed.into_iter().map(|name| (name, NotSaved::BadName));
+        self.walked.not_covered.extend(unnamed);
         names.sort_unstable();
-        Some((children, names))
+        Ok((children, names))
     }
 }
 

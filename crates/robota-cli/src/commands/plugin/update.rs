@@ -21,8 +21,19 @@ pub(super) async fn run(
 ) -> anyhow::Result<()> {
     let is_all = name.is_none();
     let names = match name {
-        Some(name) => vec![known(plugins, name)?.manifest.name.clone()],
-        None => plugins.iter().map(|plugin| plugin.manifest.name.clone()).collect(),
+        Some(name) => {
+            let plugin = known(plugins, name)?;
+            if plugin.is_in_skills_folder() {
+                let text =
+                    format!("{name} is not a copy: it is used where it is, with its changes");
+                return Err(Usage(text).into());
+            }
+            vec![plugin.manifest.name.clone()]
+        }
+        None => {
+            let copies = plugins.iter().filter(|plugin| !plugin.is_in_skills_folder());
+            copies.map(|plugin| plugin.manifest.name.clone()).collect()
+        }
     };
     if names.is_empty() {
         output::line("No plugins are installed.");
