@@ -1,6 +1,7 @@
 //! The gate: every tool call must pass one before it runs. The driver cannot be built without a
 //! [`Gate`], and the default gate allows only read-only tools.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
 use serde::{Deserialize, Serialize};
@@ -64,6 +65,12 @@ pub trait Gate: Send + Sync {
     /// As [`Gate::remember`]; then nothing has changed.
     fn update(&self, _update: &PermissionUpdate, _file: Option<&str>) -> Result<(), String> {
         Err("this gate cannot change its rules".to_owned())
+    }
+
+    /// Returns the folders of the workspace that calls are judged by, the working folder first. Empty if
+    /// the gate has no workspace.
+    fn folders(&self) -> Vec<PathBuf> {
+        Vec::new()
     }
 
     /// Returns the rules of [`Gate::restrict`] and those of the running turn that deny calls. The gate of

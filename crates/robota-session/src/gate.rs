@@ -327,6 +327,12 @@ impl Gate for PolicyGate {
         }
     }
 
+    fn folders(&self) -> Vec<PathBuf> {
+        let rules = self.read();
+        let workspace = rules.configured.workspace();
+        std::iter::once(&workspace.cwd).chain(&workspace.additional).cloned().collect()
+    }
+
     fn restrictions(&self) -> Restrictions {
         let rules = self.read();
         let session = rules.session.iter().map(|rule| (rule.list, &rule.text));

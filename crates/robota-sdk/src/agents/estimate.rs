@@ -1,6 +1,7 @@
 //! Estimates what a batch of agents will use, for the user who approves it and for the budget.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use async_trait::async_trait;
@@ -176,6 +177,10 @@ impl Gate for EstimatingGate {
 
     fn update(&self, update: &PermissionUpdate, file: Option<&str>) -> Result<(), String> {
         self.inner.update(update, file)
+    }
+
+    fn folders(&self) -> Vec<PathBuf> {
+        self.inner.folders()
     }
 
     fn restrictions(&self) -> Restrictions {
