@@ -1,5 +1,7 @@
 //! Small differences to the program that hosts were written for, each found by trying it.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use crate::headless::BYPASS;
@@ -578,4 +580,38 @@ fn sdk_08_a_hook_that_decides_nothing_about_a_call_receives_a_shorter_one() {
     host.until("result");
     assert_eq!(std::fs::read_to_string(home.path("project/long.txt")).unwrap(), content);
     host.finish();
+}
+
+/// The program waits for the host with the lines before the call, while the hook runs already.
+#[test]
+fn sdk_08_a_request_about_a_call_comes_after_the_line_of_the_call() {
+    let words = "word ".repeat(60_000);
+    let call = "tools: [{tool: Read, input: {file_path: notes.txt}}]";
+    let script = format!("chunk: 64\nanswers:\n- {{text: \"{words}\", {call}}}\n- Done.\n");
+    for event in ["PreToolUse", "PostToolUse"] {
+        let home = Home::new();
+        // It runs before the hook of the host.
+        let hook = json!({"hooks": [{"type": "command", "command": "touch ../asked"}]});
+        home.write("home/.robota/settings.json", json!({"hooks": {event: [hook]}}));
+        let mut host = Host::start(&home, &script, &["--include-partial-messages"]);
+        let hooks = json!({event: [{"hookCallbackIds": ["h-1"]}]});
+        host.request(&json!({"subtype": "initialize", "hooks": hooks}));
+        host.say("go");
+        let end = Instant::now() + Duration::from_secs(60);
+        while !home.path("asked").exists() {
+            assert!(Instant::now() < end, "{event}");
+            std::thread::yield_now();
+        }
+        let mut lines = host.until("control_request");
+        let request = lines.pop().unwrap();
+        assert_eq!(request["request"]["input"]["hook_event_name"], event, "{request}");
+        let id = &request["request"]["tool_use_id"];
+        let has_call = |line: &Value| {
+            line["type"] == "assistant" && line["message"]["content"][0]["id"] == *id
+        };
+        assert!(lines.iter().any(has_call), "{event}: the request came before its call");
+        host.answer(&request, &json!({}));
+        host.until("result");
+        host.finish();
+    }
 }
