@@ -317,3 +317,6 @@ fn status(report: &ServerReport) -> &'static str {
         ServerStatus::Disabled => "disabled",
     }
 }
+
+#[cfg(test)]
+mod tests;
