@@ -108,6 +108,30 @@ pub(crate) enum Command {
     },
 }
 
+/// Options that say which settings are read, for `robota trust`: trust for one run would hide what needs
+/// trust.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct TrustPlaceArgs {
+    /// Working folder [default: the current folder].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+
+    /// Settings that override the settings files: a file or inline JSON.
+    #[arg(long, value_name = "FILE|JSON")]
+    pub(crate) settings: Option<String>,
+
+    /// Use the plugin in this folder for this run (repeatable). It is trusted.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plugin_dir: Vec<PathBuf>,
+}
+
+impl From<&TrustPlaceArgs> for SettingsArgs {
+    fn from(args: &TrustPlaceArgs) -> Self {
+        let TrustPlaceArgs { cwd, settings, plugin_dir } = args.clone();
+        Self { cwd, settings, plugin_dir, ..Self::default() }
+    }
+}
+
 /// Options that say which settings are read, for commands that neither run nor judge a call.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct PlaceArgs {
@@ -372,7 +396,7 @@ pub(crate) struct TrustArgs {
     #[arg(long)]
     pub(crate) revoke: bool,
     #[command(flatten)]
-    pub(crate) settings: PlaceArgs,
+    pub(crate) settings: TrustPlaceArgs,
 }
 
 /// `robota plugin`

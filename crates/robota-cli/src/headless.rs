@@ -30,6 +30,7 @@ mod mcp;
 mod mcp_requests;
 mod meter;
 mod mode;
+mod model_change;
 mod model_watch;
 mod open;
 mod options;
@@ -86,6 +87,7 @@ pub(crate) use mode::parse_mode;
 use open::{Opening, open};
 pub(crate) use options::RunOptions;
 use permissions::HostApprover;
+use project::Projection;
 use requests::{HostSetup, Requests};
 pub(crate) use requests::{has_price, no_price};
 pub(crate) use saved_rules::SavedRules;
@@ -169,6 +171,15 @@ pub(crate) async fn run(args: PrintArgs, known: &OnceCell<SessionId>) -> anyhow:
     let states = setup.environment.get(STATES_VARIABLE) == Some("1");
     let writer =
         Arc::new(LineWriter::new(options.lines, selected.id().clone(), &RandomIds, states));
+    if let Some(fallback) = &fallback {
+        let (writer, is_text) = (writer.clone(), options.format == OutputFormat::Text);
+        fallback.on_blocked(move |text| {
+            if is_text {
+                output::note(&format!("robota: {text}"));
+            }
+            Projection::warn(&writer, text);
+        });
+    }
     let gone = CancellationToken::new();
     let host = Arc::new(Host::new(writer.clone(), gone.clone()));
     let (send_command, commands) = mpsc::unbounded_channel();

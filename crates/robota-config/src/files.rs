@@ -26,8 +26,9 @@ pub struct Files {
     /// The folder of the checkout, which contains `folder`.
     pub(crate) checkout: PathBuf,
     pub(crate) sources: Vec<Source>,
-    /// The project's `.mcp.json`. It needs trust, because it names programs to run.
-    pub(crate) servers: Option<Vec<u8>>,
+    /// The project's `.mcp.json`, or why it cannot be read. It needs trust, because it names programs to
+    /// run.
+    pub(crate) servers: Option<Result<Vec<u8>, String>>,
     /// The administrator's files with MCP servers, lowest first.
     pub(crate) managed_servers: Vec<ManagedServersFile>,
 }
@@ -248,12 +249,7 @@ pub(crate) fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Reads `.mcp.json` for the trust hash. It is not validated here; an unreadable file still needs
-/// trust, so the error text replaces its content.
-fn read_servers(path: &Path) -> Option<Vec<u8>> {
-    match read_bounded(path) {
-        Ok(bytes) => bytes,
-        // Part of what is hashed for trust: a file that becomes readable later is a change.
-        Err(error) => Some(error.to_string().into_bytes()),
-    }
+/// Reads `.mcp.json`. It is not validated here. A file that cannot be read still needs trust.
+fn read_servers(path: &Path) -> Option<Result<Vec<u8>, String>> {
+    read_bounded(path).map_err(|error| error.to_string()).transpose()
 }

@@ -274,9 +274,16 @@ impl McpListing {
 }
 
 impl ProjectServers {
-    /// Reads the content of `.mcp.json`.
-    pub(crate) fn read(content: Option<&[u8]>, trusted: bool) -> Self {
-        let Some(content) = content else { return Self::default() };
+    /// Reads the content of `.mcp.json`, or reports why there is none.
+    pub(crate) fn read(file: Option<&Result<Vec<u8>, String>>, trusted: bool) -> Self {
+        let content = match file {
+            None => return Self::default(),
+            Some(Err(reason)) => {
+                let problems = vec![format!("cannot read .mcp.json: {reason}")];
+                return Self { problems, ..Self::default() };
+            }
+            Some(Ok(content)) => content,
+        };
         let mut problems = Vec::new();
         let servers = match read_value(content) {
             Ok(file) => servers_of(&file, &mut problems),

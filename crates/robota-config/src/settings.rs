@@ -200,7 +200,7 @@ impl Settings {
             // Scripts that an untrusted checkout names do not run, so they need no protection.
             if trust.is_given() { &[LayerScope::User, LayerScope::Project] } else { &[LayerScope::User] };
         let named_files = files.named_files(scopes);
-        let project_servers = ProjectServers::read(files.servers.as_deref(), trust.is_given());
+        let project_servers = ProjectServers::read(files.servers.as_ref(), trust.is_given());
         Self {
             values,
             permissions,

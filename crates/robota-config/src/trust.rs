@@ -132,8 +132,13 @@ impl Files {
         }
         if let Some(servers) = &self.servers {
             hash.add(b".mcp.json");
-            hash.add(servers);
-            items.push(servers_item(self.folder.as_deref(), servers));
+            // The reason too: a file that becomes readable later is a change.
+            hash.add(match servers {
+                Ok(content) => content.as_slice(),
+                Err(reason) => reason.as_bytes(),
+            });
+            let content = servers.as_deref().unwrap_or_default();
+            items.push(servers_item(self.folder.as_deref(), content));
         }
         let folder = self.folder.clone();
         let repository = folder.as_deref().map(repository::programs).unwrap_or_default();
@@ -148,8 +153,8 @@ impl Files {
             sources.flat_map(|source| &source.checked.entries).filter(|entry| may_run(entry));
         let mut values: Vec<_> = entries.map(|entry| entry.content.to_value()).collect();
         if scopes.contains(&LayerScope::Project) {
-            let servers = self.servers.as_deref().map(read_value);
-            values.extend(servers.and_then(Result::ok));
+            let content = self.servers.iter().flatten();
+            values.extend(content.filter_map(|content| read_value(content).ok()));
         }
         NamedFiles::find(folder, &self.checkout, &values)
     }

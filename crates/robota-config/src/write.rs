@@ -39,6 +39,8 @@ pub struct SettingsWriter<'a> {
 pub struct Written {
     /// The file that was written, or that had the value already.
     pub file: PathBuf,
+    /// Whether the file is another one than before.
+    pub changed: bool,
     /// Whether the value applies without further trust. A value in the files of an untrusted folder
     /// does not.
     pub trusted: bool,
@@ -117,6 +119,7 @@ impl SettingsWriter<'_> {
         text: Result<String, String>,
     ) -> Result<Written, ConfigError> {
         let text = text.map_err(|reason| key_error(key, &reason))?;
+        let changed = text != target.document.text;
         let layer = target.layer;
         let before = Files::read(self.places);
         // Decided before the write: afterwards the files are others.
@@ -135,7 +138,7 @@ impl SettingsWriter<'_> {
             // process may have changed them since, and the user has not seen that.
             self.trust.grant(&before.with(layer, checked).trust_subject(), self.clock)?;
         }
-        Ok(Written { file, trusted: keep_trust || layer.scope() == LayerScope::User })
+        Ok(Written { file, changed, trusted: keep_trust || layer.scope() == LayerScope::User })
     }
 
     /// Returns whether the changed files keep the trust: the folder is trusted or has nothing that
@@ -284,7 +287,8 @@ impl Target {
 
     /// Validates the new text as it will be read, then replaces the file.
     fn replace(self, key: &KeyPath, text: String) -> Result<(PathBuf, Checked), ConfigError> {
-        if text == self.document.text && self.existed {
+        // A file that does not exist is not created for nothing.
+        if text == self.document.text {
             let checked = self.check();
             return Ok((self.file, checked));
         }

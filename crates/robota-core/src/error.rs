@@ -1,8 +1,12 @@
 //! One classification for every failure. Each crate has one error enum; all of them answer the same
 //! three questions: which kind it is, whether a retry may help, and what the user can do.
 
+mod failure_class;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use failure_class::FailureClass;
 
 /// Says who can solve a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

@@ -43,7 +43,7 @@ pub use payload::{
     ConfigSource, ExpansionType, HookContext, HookData, HookEffort, HookToolCall,
     ModelSwitchSource, NotificationType, SessionSource, SetupTrigger,
 };
-pub use runner::{EventReport, HookRunner, OwnedHook, PointReport};
+pub use runner::{EventReport, HookRunner, HookWake, OwnedHook, PointReport};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -67,6 +67,9 @@ pub struct OAuthConfig {
 pub enum ProtocolChoice {
     /// Versions with a handshake only (`initialize`).
     Legacy,
+    /// The handshake first; a program that refuses it is started again, and asked which versions it
+    /// supports.
+    HandshakeFirst,
     /// Asks which versions the server supports, then falls back to the handshake.
     Auto,
     /// Versions without a handshake only. A server that knows none of them cannot be used.
@@ -181,9 +184,8 @@ impl ServerConfig {
                 // Only for HTTP is the question for versions harmless: many programs exit when
                 // their first line is not the handshake.
                 Endpoint::Http(_) => ProtocolChoice::Auto,
-                Endpoint::Stdio { .. } | Endpoint::Sse(_) | Endpoint::Host => {
-                    ProtocolChoice::Legacy
-                }
+                Endpoint::Stdio { .. } => ProtocolChoice::HandshakeFirst,
+                Endpoint::Sse(_) | Endpoint::Host => ProtocolChoice::Legacy,
             },
         };
         let timeout = entry.get("timeout").and_then(Value::as_u64).map(Duration::from_millis);

@@ -483,6 +483,24 @@ async fn changed_instructions_must_be_approved_again() {
 }
 
 #[tokio::test]
+async fn a_program_without_a_handshake_is_asked_for_its_versions() {
+    let world = World::new();
+    let words = format!("modern no-handshake started={}", world.path("started"));
+    let servers = world.server(&words);
+    let report = servers.check("fake").await.unwrap();
+    assert_eq!(report.protocol, "2026-07-28");
+    assert!(offered(&servers.session_tools()).contains(&"mcp__fake__echo".to_owned()));
+    assert_eq!(world.starts(), 2);
+    servers.close().await;
+    // It knows neither.
+    assert!(world.server("no-handshake").check("fake").await.is_err());
+    // The entry says that only the handshake is tried.
+    let mut entry = fake_mcp::command("fake_server", "modern no-handshake");
+    entry["protocol"] = json!("legacy");
+    assert!(world.servers(&[("fake", entry)]).check("fake").await.is_err());
+}
+
+#[tokio::test]
 async fn tools_that_change_during_a_session_are_taken_away() {
     tools_that_change_are_taken_away("", "legacy").await;
 }

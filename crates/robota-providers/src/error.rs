@@ -27,6 +27,8 @@ pub enum BuildError {
     NoBaseUrl {
         /// The display name of the vendor.
         vendor: String,
+        /// The ways to set the address, formatted for the hint.
+        hint: String,
     },
     /// The base URL cannot be used.
     #[error("the address of {vendor} is invalid: {reason}")]
@@ -35,6 +37,8 @@ pub enum BuildError {
         vendor: String,
         /// What is wrong with the address.
         reason: String,
+        /// The ways to set the address, formatted for the hint.
+        hint: String,
     },
     /// No variable of the environment names a provider.
     #[error("no API key of a known provider is set in the environment")]
@@ -134,9 +138,7 @@ impl Diagnose for BuildError {
             Self::NoModel { .. } => {
                 "name one with `--model`, or as `model` in the provider's settings".to_owned()
             }
-            Self::NoBaseUrl { .. } | Self::BaseUrl { .. } => {
-                "set the provider's `baseURL`, for example `http://localhost:8000/v1`".to_owned()
-            }
+            Self::NoBaseUrl { hint, .. } | Self::BaseUrl { hint, .. } => hint.clone(),
             Self::Profile { .. } | Self::Option { .. } => {
                 "correct it in the settings; docs/providers.md lists the fields".to_owned()
             }

@@ -184,6 +184,8 @@ pub(crate) struct ServiceInfo {
     pub(crate) help: Option<String>,
     /// Whether the service runs on the user's own machine.
     pub(crate) local: bool,
+    /// Whether the user set options, which are sent unchanged.
+    pub(crate) has_options: bool,
     /// Whether a status 429 that names no delay means that the account's spending limit is reached.
     pub(crate) bare_429_is_final: bool,
 }

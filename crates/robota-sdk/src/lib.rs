@@ -54,7 +54,7 @@ pub use error::SdkError;
 pub use host::{HostError, HostedSession, OpenRequest, SessionHost};
 pub use interactive::{
     BackgroundOptions, ClientHooks, Conversation, CostStatus, DiffLine, Entered, ExecutionResult,
-    InteractiveEvent, InteractiveEvents, InteractiveSession, InteractiveSessionBuilder,
+    HOOK_WAKE, InteractiveEvent, InteractiveEvents, InteractiveSession, InteractiveSessionBuilder,
     LoadedContext, OfferedTools, Prepared, PreparedPrompt, Prompt, PromptBlock, PromptQueue,
     QueuedPrompt, SessionSelection, ShellRun, Spending, Submission, ToolEnd, ToolState, UsageKind,
     UsageSnapshot, config_change,

@@ -525,14 +525,15 @@ pub struct InformationalLine<'a> {
     pub kind: SystemTag,
     /// With `type` it selects the shape of the line.
     pub subtype: InformationalTag,
-    /// The reason of the hook that blocked the prompt.
+    /// The reason of the hook that blocked the prompt, or why a fallback model is not used.
     pub content: &'a str,
     /// Always a warning: no other text is sent this way.
     pub level: WarningText,
     /// True: the turn ends without a model call.
     pub prevent_continuation: bool,
-    /// Whether the prompt was answered or blocked.
-    pub prompt_submit_outcome: PromptOutcome<'a>,
+    /// Whether the prompt was answered or blocked; absent if the line is not about a prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_submit_outcome: Option<PromptOutcome<'a>>,
     /// The id that `--resume` takes.
     pub session_id: &'a str,
     /// A UUID that no other line has.

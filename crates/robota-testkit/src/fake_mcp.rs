@@ -25,6 +25,7 @@
 //! | `prompts` | it has prompts with odd names, one without text, and one that asks the user |
 //! | `templates` | it has a template of addresses of resources |
 //! | `modern` | it has the version of the protocol without a handshake |
+//! | `no-handshake` | it refuses the handshake |
 //! | `mute-by=FILE` | it answers nothing while the file exists |
 //! | `version=V` | it counters every offer with this version of the protocol |
 #![allow(
@@ -212,7 +213,7 @@ impl Server {
                 continue;
             }
             let answer = match method {
-                "initialize" => {
+                "initialize" if !self.has("no-handshake") => {
                     self.capabilities = message["params"]["capabilities"].clone();
                     Ok(self.initialize(&message["params"]))
                 }

@@ -104,8 +104,13 @@ fn set(
     let mut writer =
         SettingsWriter { places: &setup.places, trust: &mut trust, clock: &SystemClock };
     let written = writer.set(layer, &key, value.as_ref())?;
+    let file = written.file.display();
+    if value.is_none() && !written.changed {
+        output::line(&format!("`{key}` was not set in {file}"));
+        return Ok(Exit::Ok);
+    }
     let done = if value.is_some() { "set" } else { "removed" };
-    output::line(&format!("{done} `{key}` in {}", written.file.display()));
+    output::line(&format!("{done} `{key}` in {file}"));
     if keys::support(&key) == Some(KeySupport::NoEffect) {
         output::note(&format!("robota: `{key}` has no effect yet in this version"));
     }

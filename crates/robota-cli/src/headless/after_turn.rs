@@ -127,13 +127,18 @@ impl AfterTurn {
 }
 
 impl Drive {
+    /// Returns whether messages wait: for the end of a command, or for the model of their turns.
+    pub(super) fn holds_messages(&self) -> bool {
+        self.command.is_some() || !self.model_changes.is_empty()
+    }
+
     /// Takes a message of the host: now, or after the command that runs and the requests that wait.
     pub(super) async fn on_message(
         &mut self,
         input: UserInput,
         progress: &mut Progress,
     ) -> anyhow::Result<()> {
-        if self.after_turn.is_empty() && self.command.is_none() {
+        if self.after_turn.is_empty() && !self.holds_messages() {
             return self.deliver(input, progress).await;
         }
         self.after_turn.held.push_back(Held::Message(input));
@@ -189,12 +194,12 @@ impl Drive {
             }
             return self.deliver_held(progress).await;
         }
-        if self.command.is_some() || self.interrupting.is_some() {
+        if self.holds_messages() || self.interrupting.is_some() {
             return Ok(());
         }
         // After a command the messages that it held back come first.
         self.deliver_held(progress).await?;
-        if self.command.is_some() || self.after_turn.is_empty() {
+        if self.holds_messages() || self.after_turn.is_empty() {
             return Ok(());
         }
         match self.after_turn.pause {
@@ -228,7 +233,8 @@ impl Drive {
     /// Delivers the messages up to the next request, which waits for their turns. A message that names
     /// a command is the last one: the others wait for its end.
     async fn deliver_held(&mut self, progress: &mut Progress) -> anyhow::Result<()> {
-        while self.command.is_none() && self.interrupting.is_none() {
+        // After a signal, or without a reader, what is held is not sent: it would start a turn.
+        while !progress.stopping() && !self.holds_messages() && self.interrupting.is_none() {
             match self.after_turn.held.pop_front() {
                 Some(Held::Message(message)) => self.deliver(message, progress).await?,
                 Some(Held::Again(content, from_host)) => {

@@ -9,7 +9,7 @@ use robota_core::message::Block;
 use robota_core::redact::Redactor;
 use robota_sdk::{ClientHooks, InteractiveSession, TaskEvent};
 use robota_session::{Chat, ChatEnd, EventFilter, SessionError, SessionEvent};
-use serde_json::json;
+use serde_json::{Map, json};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -24,6 +24,7 @@ use super::hook_lines::HookChange;
 use super::input::{ControlInput, FromHost, UserInput};
 use super::loaded::LoadedBlobs;
 use super::mcp;
+use super::model_change::{ModelChanges, NewModel, Requester};
 use super::options::{RunOptions, host_name};
 use super::permissions::HostApprover;
 use super::project::Projection;
@@ -38,14 +39,14 @@ use super::writer::LineWriter;
 use crate::args::OutputFormat;
 use crate::signals::Cancel;
 use crate::{Exit, output};
-use robota_stream_json::{InitLine, MemoryPaths, PluginInfo, SessionStateText, TurnOrigin};
+use robota_stream_json::{
+    ControlErrorCode, InitLine, MemoryPaths, PluginInfo, SessionStateText, TurnOrigin,
+};
 
 /// The facts about the run that `system/init` contains.
 pub(crate) struct RunFacts {
     /// The working folder.
     pub(crate) cwd: String,
-    /// Further folders of the workspace.
-    pub(crate) directories: Vec<String>,
     /// The names of the agents.
     pub(crate) agents: Vec<String>,
     /// The commands that a prompt can start with.
@@ -85,8 +86,8 @@ pub(crate) struct Drive {
     pub(crate) hook_changes: mpsc::UnboundedReceiver<HookChange>,
     /// Removes secrets from what hooks print.
     pub(crate) redactor: Redactor,
-    /// What schedules send; none for a run with one prompt.
-    pub(crate) scheduled: Option<mpsc::UnboundedReceiver<ScheduledInput>>,
+    /// What schedules and hooks send; none if none can.
+    pub(crate) program_inputs: Option<mpsc::UnboundedReceiver<ProgramInput>>,
     /// Counts the model calls of earlier runs.
     pub(crate) earlier: Option<JoinHandle<Result<(), JournalError>>>,
     /// The interrupt in progress. Messages that the host sends meanwhile are not part of the
@@ -96,18 +97,22 @@ pub(crate) struct Drive {
     pub(crate) after_turn: AfterTurn,
     /// Messages that are added to the conversation when no turn runs.
     pub(crate) injected: Vec<JoinHandle<()>>,
+    /// The changes of the model that hooks still decide about.
+    pub(crate) model_changes: ModelChanges,
     /// What hosts still have to learn about tasks in the background, and about the end of the run.
     pub(crate) background: Background,
     /// The turns that agents in the background still cause.
     pub(crate) follow_ups: FollowUps,
 }
 
-/// An input that a schedule sent.
-pub(crate) struct ScheduledInput {
+/// An input that a schedule or a hook sent.
+pub(crate) struct ProgramInput {
     pub(crate) input: InputId,
     pub(crate) content: Vec<Block>,
     /// The event that accepted it.
     pub(crate) at: Cursor,
+    /// What sent it.
+    pub(crate) origin: TurnOrigin,
 }
 
 /// The state of a run.
@@ -189,10 +194,12 @@ enum Next {
     Event(Option<Result<SessionEvent, SessionError>>),
     /// The command that a prompt named has ended.
     CommandEnded(Box<CommandEnd>),
+    /// Hooks have decided about a change of the model.
+    ModelDecided(Box<Result<NewModel, (ControlErrorCode, String)>>),
     Hook(HookChange),
     /// Something that happened to a task; none if some of it was lost.
     Task(Option<Box<TaskEvent>>),
-    Scheduled(ScheduledInput),
+    Program(ProgramInput),
     Host(Option<FromHost>),
     Empty,
     /// The run has waited long enough for agents in the background.
@@ -226,13 +233,14 @@ impl Drive {
                 Next::Command(command) => self.on_command(command),
                 Next::Event(Some(event)) => self.on_event(&event?, &mut progress).await,
                 Next::CommandEnded(end) => self.finish_command(*end, &mut progress).await?,
+                Next::ModelDecided(decided) => self.finish_model_change(*decided).await,
                 Next::Hook(change) => self.print_hook(&change),
                 Next::Task(event) => {
                     if let Some(event) = event {
                         self.projection.on_task(&event);
                     }
                 }
-                Next::Scheduled(input) => self.follow(input, &mut progress).await?,
+                Next::Program(input) => self.follow(input, &mut progress).await?,
                 Next::Event(None) => self.on_chat_end(&mut progress).await?,
                 Next::Idle => {
                     progress.idle = Idle::Notified;
@@ -284,6 +292,7 @@ impl Drive {
     /// Returns whether every input is answered and nothing more can come.
     fn is_done(&self, progress: &Progress) -> bool {
         let closed = self.from_host.is_none() && self.after_turn.is_empty();
+        let closed = closed && self.model_changes.is_empty();
         let last = progress.stopping || (closed && !self.waits_for_agents(progress));
         !self.is_busy(progress) && last
     }
@@ -376,8 +385,8 @@ impl Drive {
             }
         };
         let task = next_task(&mut self.tasks);
-        let scheduled = async {
-            match &mut self.scheduled {
+        let program_input = async {
+            match &mut self.program_inputs {
                 Some(inputs) => inputs.recv().await,
                 None => std::future::pending().await,
             }
@@ -394,10 +403,11 @@ impl Drive {
             () = self.requests.host.asked() => Next::Asked,
             event = events => Next::Event(event),
             end = command => Next::CommandEnded(Box::new(end)),
+            decided = self.model_changes.decided() => Next::ModelDecided(Box::new(decided)),
             // After the events, so that the line of a call comes before those of its hooks.
             Some(change) = self.hook_changes.recv() => Next::Hook(change),
             event = task => Next::Task(event),
-            Some(input) = scheduled => Next::Scheduled(input),
+            Some(input) = program_input => Next::Program(input),
             input = from_host => Next::Host(input),
             () = wait_until(progress.empty) => Next::Empty,
             () = wait_until(self.follow_ups.until()) => Next::Waited,
@@ -405,18 +415,13 @@ impl Drive {
         }
     }
 
-    /// Follows the turn of an input that a schedule sent.
-    async fn follow(
-        &mut self,
-        scheduled: ScheduledInput,
-        progress: &mut Progress,
-    ) -> anyhow::Result<()> {
-        let ScheduledInput { input, content, at } = scheduled;
+    /// Follows the turn of an input that a schedule or a hook sent.
+    async fn follow(&mut self, sent: ProgramInput, progress: &mut Progress) -> anyhow::Result<()> {
+        let ProgramInput { input, content, at, origin } = sent;
         let mut chat =
             Chat::follow(self.session.clone(), input, at, EventFilter::Everything).await?;
         chat.wait_for_approvals();
-        let origin = Some(TurnOrigin::ScheduledTrigger);
-        progress.inputs.0.push_back(Sent::of_program(chat, content, origin));
+        progress.inputs.0.push_back(Sent::of_program(chat, content, Some(origin)));
         Ok(())
     }
 
@@ -448,6 +453,23 @@ impl Drive {
             }
             Ok(QueueRequest::RewindFiles { dry_run: false }) => {
                 self.on_file_request(request, progress).await;
+            }
+            Ok(QueueRequest::SetModel { model }) => {
+                let requester = Requester::host(request.request_id, Map::new());
+                self.change_model(model, requester);
+            }
+            Ok(QueueRequest::ApplyFlagSettings { settings }) => {
+                match Requests::check_settings(settings) {
+                    Ok((Some(model), settings)) => {
+                        let requester = Requester::host(request.request_id, settings);
+                        self.change_model(model, requester);
+                    }
+                    Ok((None, settings)) => {
+                        let reply = self.requests.apply_settings(settings);
+                        self.requests.host.reply(&request.request_id, &reply);
+                    }
+                    Err(error) => self.requests.host.reply(&request.request_id, &Err(error)),
+                }
             }
             Ok(QueueRequest::RewindFiles { .. }) | Err(_) => self.requests.handle(request).await,
         }
@@ -494,6 +516,9 @@ impl Drive {
             self.print_tasks();
         }
         let ended = self.projection.on_event(&event.envelope);
+        if let Event::AssistantMessage(data) = event.event() {
+            self.requests.call_ids.printed(&data.message);
+        }
         if let Some(approver) = &self.approver {
             for call in self.projection.asks_host(event.event()) {
                 approver.announce_printed(call);
@@ -529,7 +554,7 @@ impl Drive {
                 self.finish_turn(progress).await;
             }
             Some(ChatEnd::Cancelled) => match sent.on_cancel {
-                OnCancel::SendAgain if !progress.stopping && self.command.is_some() => {
+                OnCancel::SendAgain if !progress.stopping && self.holds_messages() => {
                     self.after_turn.push_again(sent.content, sent.from_host);
                 }
                 OnCancel::SendAgain if !progress.stopping => {
@@ -550,6 +575,10 @@ impl Drive {
 
     pub(super) fn print_init(&self, model: &str) {
         let facts = &self.facts;
+        // A command, or an approval, may have added or removed some.
+        let folders = self.session.permissions().folders().unwrap_or_default();
+        let directories: Vec<_> =
+            folders.iter().map(|folder| folder.display().to_string()).collect();
         let tools: Vec<_> = self.interactive.tools().names().into_iter().map(host_name).collect();
         self.writer.print(&InitLine {
             kind: Default::default(),
@@ -575,7 +604,7 @@ impl Drive {
             memory_paths: &facts.memory_paths,
             capabilities: CAPABILITIES,
             original_cwd: &facts.cwd,
-            additional_directories: &facts.directories,
+            additional_directories: &directories,
             fast_mode_state: Default::default(),
             view_mode: Default::default(),
             uuid: self.writer.id().as_str(),

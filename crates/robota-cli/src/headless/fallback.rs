@@ -1,6 +1,6 @@
 //! Uses other models while the first one is overloaded (`--fallback-model`), in the given order.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use futures::StreamExt as _;
 use robota_core::call::CallContext;
@@ -18,6 +18,31 @@ pub(crate) struct Fallback {
     model: String,
     /// The model that answered the last call, if it was one of these.
     pub(crate) served: Arc<ServedModel>,
+    /// Takes why a model of the chain was not used.
+    blocked: Arc<BlockedNotice>,
+}
+
+/// Takes a text for the user.
+type Show = Box<dyn Fn(&str) + Send + Sync>;
+
+/// Shows why a model was not used. Each attempt asks the hooks again; the same text is shown once.
+#[derive(Default)]
+struct BlockedNotice {
+    show: OnceLock<Show>,
+    last: Mutex<Option<String>>,
+}
+
+impl BlockedNotice {
+    fn show(&self, text: String) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.as_ref() == Some(&text) {
+            return;
+        }
+        if let Some(show) = self.show.get() {
+            show(&text);
+        }
+        *last = Some(text);
+    }
 }
 
 impl Fallback {
@@ -25,6 +50,7 @@ impl Fallback {
     /// models.
     pub(crate) fn chain(models: Vec<(Arc<dyn Provider>, String)>) -> Option<Self> {
         let served: Arc<ServedModel> = Arc::default();
+        let blocked: Arc<BlockedNotice> = Arc::default();
         let mut chain: Option<Self> = None;
         // From the last one: each provider contains those after it.
         for (provider, model) in models.into_iter().rev() {
@@ -35,7 +61,8 @@ impl Fallback {
                 }
                 None => provider,
             };
-            chain = Some(Self { provider, model, served: served.clone() });
+            let (served, blocked) = (served.clone(), blocked.clone());
+            chain = Some(Self { provider, model, served, blocked });
         }
         chain
     }
@@ -43,6 +70,11 @@ impl Fallback {
     /// Returns a provider that calls this model when the first one is overloaded.
     pub(crate) fn wrap(&self, first: Arc<dyn Provider>) -> Arc<dyn Provider> {
         Arc::new(FallbackProvider { first, first_model: None, second: self.clone() })
+    }
+
+    /// Shows to the user why a model is not used, when hooks block it. The first function counts.
+    pub(crate) fn on_blocked(&self, show: impl Fn(&str) + Send + Sync + 'static) {
+        let _ = self.blocked.show.set(Box::new(show));
     }
 
     /// Calls this model instead of one that is overloaded with that error, unless hooks block it.
@@ -59,7 +91,10 @@ impl Fallback {
             source: ModelSwitchSource::Fallback,
         };
         if let Err(reason) = switch.ask(&*context.hooks).await {
-            tracing::info!(model = self.model, reason, "hooks blocked the fallback");
+            let mut text = format!("the fallback model {} is not used: {reason}", self.model);
+            context.redactor.clean(&mut text);
+            tracing::info!("{text}");
+            self.blocked.show(text);
             // The error of the overloaded model, whose call is retried as without other models.
             return Err(error);
         }

@@ -156,12 +156,13 @@ impl Row<'_> {
             "contentLabel": label,
             "timeout": timeout.as_secs_f64(),
         });
+        let background = hook.is_detached() || hook.wakes_at(event);
         let more = [
             ("pluginName", self.plugin.map(Value::from)),
             ("condition", hook.condition().map(shown).map(Value::from)),
             ("statusMessage", status.map(Value::from)),
             ("runsOnce", hook.once().then_some(Value::Bool(true))),
-            ("runsInBackground", hook.is_detached().then_some(Value::Bool(true))),
+            ("runsInBackground", background.then_some(Value::Bool(true))),
             ("disabled", (!self.runs).then_some(Value::Bool(true))),
         ];
         for (key, value) in more {

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::host::{Host, HostError};
+use super::mcp::CallIds;
 use crate::output;
 use crate::setup::print_hook_notice;
 use robota_stream_json::HostRequest;
@@ -91,10 +92,15 @@ impl HostHooks {
     }
 
     /// Returns a runner for the hooks.
-    pub(crate) fn runner(&self, context: HookContext, host: Arc<Host>) -> HookRunner {
+    pub(crate) fn runner(
+        &self,
+        context: HookContext,
+        host: Arc<Host>,
+        calls: Arc<CallIds>,
+    ) -> HookRunner {
         let mut runner = HookRunner::new(context)
             .timeout(CALLBACK_TIMEOUT)
-            .executor(HookKind::Command, Arc::new(CallbackExecutor(host)))
+            .executor(HookKind::Command, Arc::new(CallbackExecutor { host, calls }))
             .paths(Arc::new(OsPaths))
             .on_notice(|notice| print_hook_notice(&notice));
         for (event, matchers) in &self.known {
@@ -139,7 +145,10 @@ fn group(matcher: &HostMatcher) -> HookGroup {
 }
 
 /// Asks the host to run a callback.
-struct CallbackExecutor(Arc<Host>);
+struct CallbackExecutor {
+    host: Arc<Host>,
+    calls: Arc<CallIds>,
+}
 
 #[async_trait::async_trait]
 impl HookExecutor for CallbackExecutor {
@@ -157,12 +166,14 @@ impl HookExecutor for CallbackExecutor {
             Err(error) => return HookExit::failed(format!("its input is not JSON: {error}")),
         };
         let input = translate::input(input);
-        let request = HostRequest::HookCallback {
-            callback_id: &hook.command,
-            input: &input,
-            tool_use_id: input.get("tool_use_id").and_then(Value::as_str),
-        };
-        match self.0.ask(request, timeout).await {
+        let tool_use_id = input.get("tool_use_id").and_then(Value::as_str);
+        // The calls of agents have no place among the lines.
+        if let (Some(call), None) = (tool_use_id, input.get("agent_id")) {
+            self.calls.wait_until_printed(call).await;
+        }
+        let callback_id = &*hook.command;
+        let request = HostRequest::HookCallback { callback_id, input: &input, tool_use_id };
+        match self.host.ask(request, timeout).await {
             // A host that answers with `async` decides nothing.
             Ok(output) if output.get("async") == Some(&Value::Bool(true)) => {
                 HookExit::code(0, "", "")

@@ -1,13 +1,13 @@
 //! MCP servers in a headless run: those in the host, and their state in lines.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use robota_config::McpScope;
 use robota_core::event::{Envelope, Event};
 use robota_core::ids::CallId;
-use robota_core::message::{Block, ToolUse};
+use robota_core::message::{Block, Message, ToolUse};
 use robota_mcp::client::{
     ElicitAnswer, Elicitation, ElicitationKind, Elicitor, HostChannel, ServerReport, ServerStatus,
 };
@@ -15,6 +15,7 @@ use robota_sdk::{McpSetup, SessionMcp};
 use robota_stream_json::{ElicitationMode, HostRequest, McpServer, McpServerError};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use super::host::Host;
 use super::options::RunOptions;
@@ -27,54 +28,116 @@ const HOST_LIMIT: Duration = Duration::from_secs(2 * 3_600);
 /// The field of a call that names the call of the model.
 const TOOL_USE_ID: &str = "claudecode/toolUseId";
 
-/// Knows the ids of calls that the host sees: those of the model.
+/// How long a request about a call waits for the line of the call. Only a turn whose lines this run does
+/// not print makes it wait so long.
+const LINE_LIMIT: Duration = Duration::from_secs(5);
+
+/// Knows the calls of the model that the host sees: their ids, and which of them were printed.
 #[derive(Default)]
-pub(crate) struct CallIds(Mutex<HashMap<String, String>>);
+pub(crate) struct CallIds {
+    /// The calls of the last answer, by our id.
+    known: Mutex<HashMap<CallId, KnownCall>>,
+    /// Notified when calls were printed or forgotten.
+    changed: Notify,
+}
+
+struct KnownCall {
+    /// The model's id.
+    public: String,
+    /// Whether its line was printed.
+    printed: bool,
+}
 
 impl CallIds {
-    /// Takes an event of the session.
+    /// Takes an event of the session, in the task of the session: before anything else happens because
+    /// of it.
     pub(super) fn observe(&self, envelope: &Envelope) {
-        let pair = |call: &ToolUse| (call.call.to_string(), call.public_id().to_owned());
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.lock();
+        let known_call = |known: &HashMap<CallId, KnownCall>, call: &ToolUse| {
+            let printed = known.get(&call.call).is_some_and(|call| call.printed);
+            (call.call.clone(), KnownCall { public: call.public_id().to_owned(), printed })
+        };
         match &envelope.event {
             // Services may give the same id again in a later answer.
-            Event::ModelRequested(_) => known.clear(),
+            Event::ModelRequested(_) => {
+                known.clear();
+                self.changed.notify_waiters();
+            }
             // A call may run before its answer is complete.
-            Event::ToolCalled(data) => known.extend([pair(&data.tool_use)]),
+            Event::ToolCalled(data) => {
+                let call = known_call(&known, &data.tool_use);
+                known.extend([call]);
+            }
             Event::AssistantMessage(data) => {
-                let calls = data.message.content.iter().filter_map(|block| match block {
-                    Block::ToolUse(call) => Some(pair(call)),
-                    _ => None,
-                });
+                let calls = calls_of(&data.message).map(|call| known_call(&known, call));
                 *known = calls.collect();
             }
             _ => {}
         }
     }
 
+    /// Takes an answer whose lines were printed.
+    pub(super) fn printed(&self, answer: &Message) {
+        let mut known = self.lock();
+        for call in calls_of(answer) {
+            if let Some(call) = known.get_mut(&call.call) {
+                call.printed = true;
+            }
+        }
+        self.changed.notify_waiters();
+    }
+
+    /// Waits until the line of a call was printed, because hosts look for the call there. A call that is
+    /// not one of the last answer has no line.
+    pub(super) async fn wait_until_printed(&self, public: &str) {
+        let printed = async {
+            loop {
+                let changed = self.changed.notified();
+                tokio::pin!(changed);
+                // Registered before the check: a line that is printed between the two would otherwise
+                // be missed.
+                changed.as_mut().enable();
+                if !self.lock().values().any(|call| call.public == public && !call.printed) {
+                    return;
+                }
+                changed.await;
+            }
+        };
+        let _ = tokio::time::timeout(LINE_LIMIT, printed).await;
+    }
+
     /// Returns our id of a call of the last answer; none if it has no such call.
     pub(super) fn call(&self, public: &str) -> Option<CallId> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = known.iter().find(|(_, id)| *id == public);
-        found.map(|(call, _)| CallId::from(call.clone()))
+        let known = self.lock();
+        known.iter().find(|(_, known)| known.public == public).map(|(call, _)| call.clone())
     }
 
     /// Returns the model's id of a call of the last answer; none if it has no such call.
     pub(super) fn public(&self, call: &CallId) -> Option<String> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(call.as_str()).cloned()
+        self.lock().get(call).map(|known| known.public.clone())
     }
 
-    /// Replaces our id of a call in a message by that of the model.
-    fn translate(&self, message: &mut Value) {
+    fn lock(&self) -> MutexGuard<'_, HashMap<CallId, KnownCall>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Replaces our id of a call in a message by that of the model, which it returns.
+    fn translate(&self, message: &mut Value) -> Option<String> {
         let Some(id) = message.pointer_mut(&format!("/params/_meta/{}", escaped(TOOL_USE_ID)))
         else {
-            return;
+            return None;
         };
-        if let Some(public) = id.as_str().and_then(|call| self.public(&CallId::from(call))) {
-            *id = Value::from(public);
-        }
+        let public = id.as_str().and_then(|call| self.public(&CallId::from(call)))?;
+        *id = Value::from(public.clone());
+        Some(public)
     }
+}
+
+fn calls_of(message: &Message) -> impl Iterator<Item = &ToolUse> {
+    message.content.iter().filter_map(|block| match block {
+        Block::ToolUse(call) => Some(call),
+        _ => None,
+    })
 }
 
 /// Returns a key as a part of a JSON pointer.
@@ -91,7 +154,9 @@ struct HostServers {
 #[async_trait::async_trait]
 impl HostChannel for HostServers {
     async fn send(&self, server: &str, mut message: Value) -> Result<Value, String> {
-        self.calls.translate(&mut message);
+        if let Some(call) = self.calls.translate(&mut message) {
+            self.calls.wait_until_printed(&call).await;
+        }
         let request = HostRequest::McpMessage { server_name: server, message: &message };
         let answer = self.host.ask(request, HOST_LIMIT).await;
         let mut answer = answer.map_err(|error| error.to_string())?;
@@ -252,3 +317,6 @@ fn status(report: &ServerReport) -> &'static str {
         ServerStatus::Disabled => "disabled",
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,14 +8,14 @@ use robota_core::hook::{HookContext, HookEffort, HookEvent, ModelSwitchSource};
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::message::Message;
 use robota_sdk::{
-    AgentOptions, BackgroundOptions, CommandInfo, CommandOrigin, InteractiveSession, SdkError,
-    SelectedSession, SessionTranscript, agent_mode, session_end_timeout,
+    AgentOptions, BackgroundOptions, CommandInfo, CommandOrigin, HOOK_WAKE, InteractiveSession,
+    SdkError, SelectedSession, SessionTranscript, agent_mode, session_end_timeout,
 };
 use robota_session::{
     Approvals, Callbacks, EventFilter, Session, SessionError, StartAt, SubscriptionItem,
     WeakSession,
 };
-use robota_stream_json::MemoryPaths;
+use robota_stream_json::{MemoryPaths, TurnOrigin};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -24,13 +24,14 @@ use super::background::Background;
 use super::compactions::Compactions;
 use super::decisions::InterruptTurn;
 use super::describe;
-use super::drive::{Drive, RunFacts, ScheduledInput};
+use super::drive::{Drive, ProgramInput, RunFacts};
 use super::follow_up::FollowUps;
 use super::hook_approver::HookApprover;
 use super::hook_lines::HookChanges;
 use super::input::FromHost;
 use super::mcp;
 use super::meter::{BudgetHooks, Meter};
+use super::model_change::ModelChanges;
 use super::options::{LineMode, RunOptions};
 use super::project::{Projection, Shown};
 use super::requests::Requests;
@@ -140,7 +141,8 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     // Weak, because the session keeps its hooks: a handle in them would keep it open.
     let titled: Arc<OnceLock<WeakSession>> = Arc::default();
     if !requests.host_hooks.is_empty() {
-        let runner = requests.host_hooks.runner(context, requests.host.clone());
+        let runner =
+            requests.host_hooks.runner(context, requests.host.clone(), requests.call_ids.clone());
         let runner = runner.session_end_timeout(session_end_timeout(&setup.environment));
         let named = titled.clone();
         let runner = runner.on_title(move |name| {
@@ -211,8 +213,8 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         hooks.update_context(|context| context.permission_mode = Some(mode));
     }
     let at = args.session.resume_session_at.as_deref();
-    let scheduled = match start(&interactive, &given.tool_policies, at, options).await {
-        Ok(scheduled) => scheduled,
+    let program_inputs = match start(&interactive, &given.tool_policies, at, options).await {
+        Ok(inputs) => inputs,
         Err(error) => {
             // Nothing else closes the session: its hooks run, and the journal says that it was closed.
             if let Err(error) = interactive.shutdown("other").await {
@@ -240,12 +242,6 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
     };
     let facts = RunFacts {
         cwd: cwd.display().to_string(),
-        directories: setup
-            .workspace()
-            .additional
-            .iter()
-            .map(|folder| folder.display().to_string())
-            .collect(),
         agents: interactive
             .agent_runs()
             .map(|runs| runs.kinds().into_iter().map(|(name, _)| name).collect())
@@ -285,30 +281,33 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         commands: opening.commands,
         hook_changes: changes,
         redactor,
-        scheduled,
+        program_inputs,
         earlier,
         interrupting: None,
         after_turn: AfterTurn::default(),
         injected: Vec::new(),
+        model_changes: ModelChanges::default(),
         background: Background::default(),
         follow_ups: FollowUps::new(&setup.environment),
     };
     Ok(Opened { drive, session: interactive })
 }
 
-/// Does what can fail after the session was opened. Returns the inputs of schedules.
+/// Does what can fail after the session was opened. Returns the inputs of schedules and hooks.
 async fn start(
     interactive: &InteractiveSession,
     policies: &ToolPolicies,
     at: Option<&str>,
     options: &RunOptions,
-) -> anyhow::Result<Option<mpsc::UnboundedReceiver<ScheduledInput>>> {
+) -> anyhow::Result<Option<mpsc::UnboundedReceiver<ProgramInput>>> {
     policies.apply(interactive.session())?;
     if let Some(uuid) = at {
         rewind(interactive.session(), uuid).await?;
     }
-    Ok(match options.stream_input {
-        true => Some(scheduled_inputs(interactive).await?),
+    // Without a host no schedule fires.
+    let may_wake = interactive.settings_hooks().is_some_and(|hooks| hooks.may_wake());
+    Ok(match options.stream_input || may_wake {
+        true => Some(program_inputs(interactive).await?),
         false => None,
     })
 }
@@ -378,10 +377,10 @@ async fn rewind(session: &Session, uuid: &str) -> anyhow::Result<()> {
     Ok(context.rewind(&message.id).await?)
 }
 
-/// Returns the inputs that schedules send from now on.
-async fn scheduled_inputs(
+/// Returns the inputs that schedules and hooks send from now on.
+async fn program_inputs(
     interactive: &InteractiveSession,
-) -> anyhow::Result<mpsc::UnboundedReceiver<ScheduledInput>> {
+) -> anyhow::Result<mpsc::UnboundedReceiver<ProgramInput>> {
     use futures::StreamExt as _;
 
     let (send, receive) = mpsc::unbounded_channel();
@@ -391,17 +390,19 @@ async fn scheduled_inputs(
     drop(tokio::spawn(async move {
         while let Some(Ok(item)) = events.next().await {
             let SubscriptionItem::Event(event) = item else { continue };
-            if let Event::InputAccepted(InputAccepted {
-                input,
-                content,
-                source: Some(InputSource::Schedule { .. }),
-                ..
-            }) = event.event()
-            {
-                let (input, content) = (input.clone(), content.clone());
-                if send.send(ScheduledInput { input, content, at: event.cursor() }).is_err() {
-                    return;
-                }
+            let Event::InputAccepted(InputAccepted { input, content, source, metadata, .. }) =
+                event.event()
+            else {
+                continue;
+            };
+            let origin = match source {
+                Some(InputSource::Schedule { .. }) => TurnOrigin::ScheduledTrigger,
+                _ if metadata.contains_key(HOOK_WAKE) => TurnOrigin::TaskNotification,
+                _ => continue,
+            };
+            let (input, content, at) = (input.clone(), content.clone(), event.cursor());
+            if send.send(ProgramInput { input, content, at, origin }).is_err() {
+                return;
             }
         }
     }));

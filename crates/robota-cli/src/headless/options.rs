@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::structured::parse_schema;
 use crate::Usage;
 use crate::args::similar::similar_command;
-use crate::args::{InputFormat, OutputFormat, PermissionPrompts, PrintArgs};
+use crate::args::{HOST_TIMEOUT, InputFormat, OutputFormat, PermissionPrompts, PrintArgs};
 
 /// Which lines are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -238,6 +238,13 @@ fn check(args: &PrintArgs, stream_input: bool, stream_output: bool) -> Result<()
         return usage(
             "Error: --replay-user-messages requires both --input-format=stream-json and \
              --output-format=stream-json.",
+        );
+    }
+    let asks_tool = args.permission_prompt_tool.as_deref().is_some_and(|it| it != "stdio");
+    if args.host_timeout != HOST_TIMEOUT && !stream_input && !asks_tool {
+        return usage(
+            "--host-timeout needs a host (--input-format stream-json) or a tool that decides \
+             (--permission-prompt-tool mcp__SERVER__TOOL)",
         );
     }
     if let Some(budget) = args.max_budget_usd

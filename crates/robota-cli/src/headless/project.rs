@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use robota_core::error::{ErrorData, ErrorKind};
+use robota_core::error::{ErrorData, FailureClass};
 use robota_core::event::{Author, CompactionTrigger, Envelope, Event, TurnEnd};
 use robota_core::ids::{CallId, Ids, RandomIds};
 use robota_core::message::{self, BlobRef, Message, MessageState, ToolUse};
@@ -561,19 +561,22 @@ fn calls_of(message: &Message) -> impl Iterator<Item = &CallId> {
 
 /// Returns the class of a failed model call.
 fn error_class(error: &ErrorData) -> ErrorClass {
-    // The status first: no kind means a bill or an overload.
-    match (error.http_status, error.kind) {
-        (Some(402), _) => ErrorClass::BillingError,
-        (Some(529), _) => ErrorClass::Overloaded,
-        (_, ErrorKind::Authentication) => ErrorClass::AuthenticationFailed,
-        (_, ErrorKind::RateLimit) => ErrorClass::RateLimit,
-        (_, ErrorKind::ModelNotAvailable) => ErrorClass::ModelNotFound,
-        (_, ErrorKind::Validation | ErrorKind::Configuration) => ErrorClass::InvalidRequest,
-        (_, ErrorKind::Provider | ErrorKind::Network | ErrorKind::CircuitBreakerOpen) => {
-            ErrorClass::ServerError
-        }
-        (_, ErrorKind::ToolExecution | ErrorKind::Plugin | ErrorKind::Storage) => {
-            ErrorClass::Unknown
-        }
+    class_of(FailureClass::of(error))
+}
+
+/// Returns a class as lines have it, with the same name.
+fn class_of(class: FailureClass) -> ErrorClass {
+    match class {
+        FailureClass::AuthenticationFailed => ErrorClass::AuthenticationFailed,
+        FailureClass::BillingError => ErrorClass::BillingError,
+        FailureClass::RateLimit => ErrorClass::RateLimit,
+        FailureClass::Overloaded => ErrorClass::Overloaded,
+        FailureClass::InvalidRequest => ErrorClass::InvalidRequest,
+        FailureClass::ModelNotFound => ErrorClass::ModelNotFound,
+        FailureClass::ServerError => ErrorClass::ServerError,
+        FailureClass::Unknown => ErrorClass::Unknown,
     }
 }
+
+#[cfg(test)]
+mod tests;

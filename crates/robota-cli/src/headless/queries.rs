@@ -41,8 +41,15 @@ pub(super) struct ReadFile {
     encoding: Option<String>,
 }
 
+/// Returns the folders of the workspace, with those that were added to the session.
+fn folders(setup: &Setup, session: Option<&Session>) -> Vec<PathBuf> {
+    let workspace = setup.workspace();
+    let now = session.and_then(|session| session.permissions().folders());
+    std::iter::once(workspace.cwd).chain(now.unwrap_or(workspace.additional)).collect()
+}
+
 /// Reads a file of the workspace that the permissions do not deny.
-pub(super) async fn read_file(setup: &Setup, file: &ReadFile) -> Reply {
+pub(super) async fn read_file(setup: &Setup, session: Option<&Session>, file: &ReadFile) -> Reply {
     use tokio::io::AsyncReadExt as _;
 
     let failed = |why: String| {
@@ -51,9 +58,8 @@ pub(super) async fn read_file(setup: &Setup, file: &ReadFile) -> Reply {
     let path = setup.cwd().join(&file.path);
     // Resolved before the check: a link in the workspace may lead out of it.
     let path = path.canonicalize().map_err(|error| failed(error.to_string()))?;
-    let workspace = setup.workspace();
-    let mut folders = std::iter::once(&workspace.cwd).chain(&workspace.additional);
-    if !folders.any(|folder| path.starts_with(folder)) {
+    let folders = folders(setup, session);
+    if !folders.iter().any(|folder| path.starts_with(folder)) {
         return Err(failed("it is outside of the workspace".to_owned()));
     }
     if !setup.policy.may_read(&path, &OsPaths) {
@@ -155,11 +161,16 @@ pub(super) fn permission_rules(setup: &Setup, session: Option<&Session>) -> Valu
             json!({"behavior": "allow", "source": "session", "rule": rule, "editability": "session"})
         }));
     }
-    let directories: Vec<_> = permissions
-        .additional_directories
-        .iter()
+    let configured = permissions.additional_directories.iter();
+    let mut directories: Vec<_> = configured
         .map(|folder| json!({"path": folder.text, "source": source(folder.origin.layer).0}))
         .collect();
+    if let Some(session) = session {
+        let workspace = setup.workspace();
+        let added = session.permissions().folders().unwrap_or_default().into_iter();
+        let added = added.filter(|folder| !workspace.additional.contains(folder));
+        directories.extend(added.map(|folder| json!({"path": folder, "source": "session"})));
+    }
     json!({"state": {
         "rules": rules,
         "workspaceDirectories": directories,

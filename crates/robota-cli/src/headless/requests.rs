@@ -9,7 +9,7 @@ use robota_core::catalogue::Catalogue;
 use robota_core::hook::{HookEffort, HookRunner, ModelSwitchSource};
 use robota_core::ids::TaskId;
 use robota_core::permission::Mode;
-use robota_core::provider::{Provider, Thinking};
+use robota_core::provider::Thinking;
 use robota_sdk::{InteractiveSession, SessionMcp, TaskManager};
 use robota_session::Session;
 use serde::Deserialize;
@@ -30,7 +30,7 @@ use super::mcp_requests::McpCall;
 use super::meter::Meter;
 use super::mode::parse_mode;
 use super::model_watch::ModelWatch;
-use super::options::{LineMode, RunOptions, read_agents};
+use super::options::{RunOptions, read_agents};
 use super::permissions::HostApprover;
 use super::queries;
 use super::rewind::rewind_files;
@@ -40,7 +40,7 @@ use super::structured::parse_schema;
 use super::tool_policies::ToolPolicies;
 use super::writer::LineWriter;
 use crate::args::EFFORTS;
-use crate::provider::{self, ChosenProvider, ProviderRequest, WantedModel};
+use crate::provider::ChosenProvider;
 use crate::setup::Setup;
 use robota_stream_json::{ControlErrorCode, StatusLine};
 
@@ -331,7 +331,7 @@ impl Requests {
                 let models = describe::models(vendor, &self.default_model, &self.model, available);
                 Ok(json!({"models": models}))
             }
-            Request::ReadFile(file) => queries::read_file(&self.setup, &file).await,
+            Request::ReadFile(file) => queries::read_file(&self.setup, self.session(), &file).await,
             Request::GetTaskOutput { task_id } => match self.tasks() {
                 Some(tasks) => queries::task_output(&tasks, task_id).await,
                 None => Err(missing(subtype, "there are no background tasks")),
@@ -341,7 +341,7 @@ impl Requests {
                 Ok(json!({"available_output_styles": styles}))
             }
             Request::GetSettings {} => Ok(self.settings()),
-            Request::ApplyFlagSettings { settings } => self.apply_settings(settings).await,
+            Request::ApplyFlagSettings { settings } => self.set_settings(settings).await,
             Request::ListPermissionRules {} => {
                 Ok(queries::permission_rules(&self.setup, self.session()))
             }
@@ -536,33 +536,50 @@ impl Requests {
         settings_requests::settings(&self.setup, &self.model, effort)
     }
 
-    /// Changes settings for the rest of the session. Those that cannot change are refused.
-    async fn apply_settings(&mut self, settings: Map<String, Value>) -> Reply {
-        // All names are checked before anything changes.
-        let unknown: Vec<_> =
-            settings.keys().filter(|key| !FLAG_SETTINGS.contains(&&***key)).collect();
-        if let Some(key) = unknown.first() {
+    /// Reads a change of settings for the rest of the session. Those that cannot change are refused,
+    /// before anything changes. The model comes apart, because hooks decide about it; the inner value
+    /// is none for the model of the start.
+    pub(super) fn check_settings(
+        mut settings: Map<String, Value>,
+    ) -> Result<(Option<Option<String>>, Map<String, Value>), (ControlErrorCode, String)> {
+        let unknown = settings.keys().find(|key| !FLAG_SETTINGS.contains(&&***key));
+        if let Some(key) = unknown {
             let why = format!(
                 "`{key}` cannot change in a running session; those that can: {}",
                 FLAG_SETTINGS.join(", ")
             );
             return Err((ControlErrorCode::UnsupportedRequest, why));
         }
-        let invalid = |key: &str| {
-            (ControlErrorCode::InvalidRequest, format!("the value of `{key}` is not valid"))
-        };
+        for (key, value) in &settings {
+            let valid = match (key.as_str(), value) {
+                (_, Value::Null) | ("alwaysThinkingEnabled", Value::Bool(_)) => true,
+                ("model", Value::String(_)) => true,
+                ("effortLevel", Value::String(level)) => EFFORTS.contains(&level.as_str()),
+                _ => false,
+            };
+            if !valid {
+                let why = format!("the value of `{key}` is not valid");
+                return Err((ControlErrorCode::InvalidRequest, why));
+            }
+        }
+        let model = settings.remove("model").map(|model| model.as_str().map(str::to_owned));
+        Ok((model, settings))
+    }
+
+    /// Changes settings before the session is open.
+    async fn set_settings(&mut self, settings: Map<String, Value>) -> Reply {
+        let (model, settings) = Self::check_settings(settings)?;
+        if let Some(model) = model {
+            self.set_model(model, ModelSwitchSource::Host).await?;
+        }
+        self.apply_settings(settings)
+    }
+
+    /// Changes checked settings for the rest of the session, except the model.
+    pub(super) fn apply_settings(&mut self, settings: Map<String, Value>) -> Reply {
         for (key, value) in settings {
-            match (key.as_str(), value) {
-                ("model", Value::String(model)) => {
-                    self.set_model(Some(model), ModelSwitchSource::Host).await?;
-                }
-                ("model", Value::Null) => {
-                    self.set_model(None, ModelSwitchSource::Host).await?;
-                }
-                ("effortLevel", Value::String(level)) if !EFFORTS.contains(&level.as_str()) => {
-                    return Err(invalid("effortLevel"));
-                }
-                ("effortLevel", value @ (Value::String(_) | Value::Null)) => {
+            match key.as_str() {
+                "effortLevel" => {
                     self.effort = value.as_str().map(str::to_owned);
                     let option = self
                         .effort
@@ -576,13 +593,11 @@ impl Requests {
                         hooks.update_context(|context| context.effort = effort);
                     }
                 }
-                ("alwaysThinkingEnabled", Value::Bool(on)) => {
-                    self.set_thinking(Some(if on { Thinking::On } else { Thinking::Off }));
+                "alwaysThinkingEnabled" => {
+                    let on = |on| if on { Thinking::On } else { Thinking::Off };
+                    self.set_thinking(value.as_bool().map(on));
                 }
-                ("alwaysThinkingEnabled", Value::Null) => {
-                    self.set_thinking(None);
-                }
-                (key, _) => return Err(invalid(key)),
+                _ => {}
             }
         }
         Ok(json!({}))
@@ -637,77 +652,6 @@ impl Requests {
             });
         }
         self.mode = mode;
-    }
-
-    /// Changes the model, from the next turn on; none goes back to the model of the start. In an open
-    /// session hooks can block it.
-    pub(crate) async fn set_model(
-        &mut self,
-        model: Option<String>,
-        source: ModelSwitchSource,
-    ) -> Reply {
-        let wanted = model.filter(|model| model != "default");
-        let wanted = wanted.unwrap_or_else(|| self.default_model.clone());
-        if self.provider.as_deref().is_some_and(|name| name.starts_with("scripted:")) {
-            // A script has one provider for all model names.
-            if wanted != self.default_model {
-                let check = self.setup.settings.available_models.check(None, &wanted);
-                check.map_err(failed)?;
-            }
-            self.switch_model(source, &wanted, None).await?;
-            if let Some(chosen) = &mut self.chosen {
-                chosen.model.clone_from(&wanted);
-            }
-            self.model = wanted;
-            return Ok(json!({}));
-        }
-        let request = ProviderRequest {
-            provider: self.provider.as_deref(),
-            model: WantedModel::Flag(Some(&wanted)),
-        };
-        let mut chosen = provider::choose(request, &self.setup).await.map_err(failed)?;
-        // The session was opened without the keys of this provider; outputs must not show them
-        // either.
-        self.setup.late_secrets.add(chosen.secrets.iter().cloned()).map_err(failed)?;
-        chosen.provider = self.wrap(chosen.provider);
-        if self.options.budget.is_some() && !has_price(&chosen.model) {
-            return Err((ControlErrorCode::Failed, no_price(&chosen.model)));
-        }
-        self.switch_model(source, &chosen.model, Some(chosen.provider.clone())).await?;
-        self.model.clone_from(&chosen.model);
-        if self.session().is_none() {
-            self.chosen = Some(chosen);
-        }
-        Ok(json!({}))
-    }
-
-    /// Changes the model of the open session, unless hooks block it; without a session there is nothing
-    /// to change yet.
-    async fn switch_model(
-        &self,
-        source: ModelSwitchSource,
-        model: &str,
-        provider: Option<Arc<dyn Provider>>,
-    ) -> Result<(), (ControlErrorCode, String)> {
-        match self.session() {
-            Some(session) => {
-                session.config().switch_model(source, model, provider).await.map_err(failed)
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// Adds what a run needs to a provider: the second model, and what lines say of calls.
-    pub(crate) fn wrap(&self, provider: Arc<dyn Provider>) -> Arc<dyn Provider> {
-        let provider = match &self.fallback {
-            Some(fallback) => fallback.wrap(provider),
-            None => provider,
-        };
-        // Around the fallback, so that the calls of the other models are watched too.
-        match self.options.lines {
-            LineMode::Off => provider,
-            LineMode::Stream | LineMode::Collect => self.watch.wrap(provider),
-        }
     }
 
     async fn context_usage(&self) -> Reply {

@@ -6,7 +6,7 @@ use robota_core::message::Block;
 use robota_session::Chat;
 use robota_stream_json::TurnOrigin;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// An input whose turn has not ended.
 pub(crate) struct Sent {
@@ -63,7 +63,7 @@ pub(crate) struct HostMessage {
 #[derive(Default)]
 pub(crate) struct Queue(pub(crate) VecDeque<Sent>);
 
-/// A request that depends on the inputs.
+/// A request that depends on the inputs, or on which they depend.
 #[derive(Deserialize)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
 pub(crate) enum QueueRequest {
@@ -77,6 +77,13 @@ pub(crate) enum QueueRequest {
     RewindFiles {
         #[serde(default)]
         dry_run: bool,
+    },
+    SetModel {
+        #[serde(default)]
+        model: Option<String>,
+    },
+    ApplyFlagSettings {
+        settings: Map<String, Value>,
     },
 }
 

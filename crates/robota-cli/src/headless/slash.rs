@@ -4,16 +4,18 @@ use std::time::Duration;
 
 use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
 use robota_core::event::TurnEnd;
-use robota_core::hook::ModelSwitchSource;
 use robota_core::message::{Block, Content};
 use robota_sdk::mentions::Attached;
 use robota_sdk::{CommandResult, Notice, Prepared, PreparedPrompt, SdkError};
 use robota_session::SendOptions;
 use serde_json::Value;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::drive::{Drive, Progress};
 use super::mode::parse_mode;
+use super::model_change::Requester;
 use super::running_command::{CommandEnd, RunningCommand};
 use super::sent::HostMessage;
 use super::turn_record::TurnRecord;
@@ -108,6 +110,14 @@ impl Drive {
                 self.attach_mentions(content.clone()).await
             }
             CommandEnd::Prepared(Ok(Prepared::Command(result))) => {
+                let result = match self.change_model_for(result) {
+                    Ok(changing) => {
+                        let command = RunningCommand::new(changing, content, from_host, before);
+                        self.command = Some(command);
+                        return Ok(());
+                    }
+                    Err(result) => result,
+                };
                 let error = self.apply(&result).await.err();
                 let done = match error {
                     Some(error) => error.into(),
@@ -141,6 +151,28 @@ impl Drive {
         prepared.into()
     }
 
+    /// Changes the model if a command asks for that. Hooks decide about it, so the command still runs
+    /// until they have: its result is then what is left of it. Returns the result otherwise.
+    fn change_model_for(
+        &mut self,
+        mut result: CommandResult,
+    ) -> Result<JoinHandle<Result<Prepared, SdkError>>, CommandResult> {
+        if !result.success || !result.data.get("modelId").is_some_and(Value::is_string) {
+            return Err(result);
+        }
+        let model = result.data.remove("modelId");
+        let model = model.as_ref().and_then(Value::as_str).map(str::to_owned);
+        let (send, changed) = oneshot::channel();
+        self.change_model(model, Requester::Command(send));
+        Ok(tokio::spawn(async move {
+            Ok(Prepared::Command(match changed.await {
+                Ok(Ok(())) => result,
+                Ok(Err(why)) => CommandResult::failed(why),
+                Err(_) => CommandResult::failed("the run is ending"),
+            }))
+        }))
+    }
+
     /// Makes the change that a command leaves to its client.
     async fn apply(&mut self, result: &CommandResult) -> Result<(), ErrorData> {
         let invalid = |text: String| ErrorData::new(ErrorKind::Validation, text);
@@ -150,11 +182,6 @@ impl Drive {
         let text = |key: &str| result.data.get(key).and_then(Value::as_str);
         if let Some(name) = text("name") {
             self.session.rename(name).await.map_err(|error| error.to_data())?;
-        }
-        if let Some(model) = text("modelId") {
-            let source = ModelSwitchSource::Command;
-            let changed = self.requests.set_model(Some(model.to_owned()), source).await;
-            changed.map_err(|(_, why)| invalid(why))?;
         }
         if let Some(mode) = text("mode")
             && parse_mode(mode).is_ok_and(|mode| mode != self.requests.mode)

@@ -161,3 +161,32 @@ fn sdk_08_folders_can_change_although_a_writable_path_of_the_settings_appeared_s
     run.host.until("result");
     run.host.finish();
 }
+
+#[test]
+fn sdk_09_commands_that_start_later_can_use_a_folder_that_the_user_adds() {
+    let Some(mut run) = Sandboxed::start(&[("touch {}/before", false), ("touch {}/after", false)])
+    else {
+        return;
+    };
+    let folder = run.outside.path().to_owned();
+    run.approve(&[]);
+    // It is added while the turn waits for the host.
+    let asked = run.host.until("control_request").pop().unwrap();
+    run.host.say(&format!("/add-dir {}", folder.display()));
+    let added = run.host.until("result").pop().unwrap();
+    assert_eq!(added["is_error"], false, "{added}");
+    assert!(added["result"].as_str().unwrap().starts_with("Added "), "{added}");
+    run.host.answer(&asked, &json!({"behavior": "allow"}));
+    run.host.until("result");
+    assert!(!run.outside("before").exists());
+    assert!(run.outside("after").exists());
+    let rules = run.host.request(&json!({"subtype": "list_permission_rules"}));
+    let folders = &rules["response"]["state"]["workspaceDirectories"];
+    assert_eq!(folders, &json!([{"path": folder, "source": "session"}]), "{rules}");
+    run.host.say("/add-dir");
+    let lines = run.host.until("result");
+    let init = lines.iter().find(|line| line["subtype"] == "init").unwrap();
+    assert_eq!(init["additional_directories"], json!([folder]), "{init}");
+    assert_eq!(lines.last().unwrap()["is_error"], true);
+    run.host.finish();
+}

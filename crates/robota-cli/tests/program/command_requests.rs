@@ -1,5 +1,7 @@
 //! What a host sends while a command runs: requests are answered at once, messages wait for its end.
 
+use std::process::Command;
+
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -177,4 +179,21 @@ fn cli_03_a_host_that_goes_away_ends_the_command() {
         }
         assert!(!home.path("project/made").exists());
     }
+}
+
+#[test]
+fn cli_03_a_message_that_waits_for_a_command_is_not_sent_after_a_signal() {
+    let home = Home::new();
+    let (mut host, _) = asking(&home, "- Late.");
+    host.send(&message("two", "11111111-1111-4111-8111-111111111111"));
+    // Once a later request is answered, the message was read.
+    host.request(&json!({"subtype": "mcp_status"}));
+    let child = host.child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &child]).status().unwrap().success());
+    let mut lines = Vec::new();
+    while let Some(line) = host.line() {
+        lines.push(line);
+    }
+    assert!(lines.iter().all(|line| !line.to_string().contains("Late.")), "{:?}", kinds(&lines));
+    assert_eq!(host.child.wait().unwrap().code(), Some(143));
 }

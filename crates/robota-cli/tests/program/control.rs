@@ -634,6 +634,36 @@ async fn cli_03_the_setting_fallback_model_is_used_while_the_first_is_overloaded
     assert_eq!(mock.calls()[1].json["model"], "claude-haiku-5-5");
 }
 
+#[tokio::test]
+async fn core_22_a_run_says_why_a_fallback_model_is_not_used() {
+    let busy = Reply::new().error(Failure::status(529, "Overloaded"));
+    let mock = MockServer::start(Scenario::reply(busy).looped()).await.unwrap();
+    let home = Home::new();
+    let hook = json!({"type": "command", "command": "echo too small >&2; exit 2"});
+    let settings = json!({"fallbackModel": ["haiku"],
+        "hooks": {"PreModelSwitch": [{"matcher": ".*haiku.*", "hooks": [hook]}]}});
+    home.write("home/.robota/settings.json", settings);
+    let origin = mock.origin();
+    let variables = [
+        ("ANTHROPIC_BASE_URL", origin.as_str()),
+        ("ANTHROPIC_API_KEY", "sk-1"),
+        ("CLAUDE_CODE_MAX_RETRIES", "0"),
+    ];
+    let why = "the fallback model claude-haiku-5-5 is not used: PreModelSwitch hook: too small";
+    let output = home.robota(&["-p", "hi"], &variables).await;
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(stderr(&output).matches(why).count(), 1, "{}", stderr(&output));
+    let args = ["-p", "hi", "--output-format", "stream-json", "--verbose"];
+    let output = home.robota(&args, &variables).await;
+    let printed = crate::home::stdout(&output);
+    let lines: Vec<Value> =
+        printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let line = lines.iter().find(|line| line["subtype"] == "informational").unwrap();
+    assert_eq!((&line["content"], &line["level"]), (&json!(why), &json!("warning")), "{line}");
+    assert_eq!(line["prevent_continuation"], false, "{line}");
+    assert_eq!(line.get("prompt_submit_outcome"), None, "{line}");
+}
+
 #[test]
 fn sdk_08_the_text_of_agents_is_printed_on_request() {
     let task = "{tools: [{tool: Agent, input: {description: Look, prompt: Look around.}}]}";

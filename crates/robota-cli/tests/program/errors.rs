@@ -166,6 +166,8 @@ fn cli_03_usage_errors() {
     errors.record("invalid schema", &with_script(&["--json-schema", "answer.json"]));
     errors.record("missing servers", &with_script(&["--mcp-config", "missing.json"]));
     errors.record("invalid JSON", &["permissions", "check", "--tool", "Bash", "--input", "{"]);
+    errors.record("a host's option without a host", &with_script(&["--host-timeout", "5"]));
+    errors.record("trust for one run", &["trust", "--trust"]);
     errors.snapshot("usage_errors");
 }
 

@@ -143,3 +143,23 @@ fn core_22_a_hook_that_never_runs_is_reported() {
     assert!(stderr(&output).contains("never run"), "{}", stderr(&output));
     assert_eq!(output.status.code(), Some(0));
 }
+
+#[test]
+fn core_22_the_report_of_a_hook_in_the_background_starts_a_turn() {
+    let home = Home::new();
+    let command = "mkdir ../reported 2>/dev/null || exit 0; \
+        until test -e ../go; do sleep 0.01; done; echo 'the tests fail' >&2; exit 2";
+    let hook = json!({"type": "command", "command": command, "asyncRewake": true});
+    home.write("home/.robota/settings.json", json!({"hooks": {"Stop": [{"hooks": [hook]}]}}));
+    let script = "- Done.\n- {expect: {last: the tests fail}, text: Repaired.}";
+    let mut host = Host::start(&home, script, &[]);
+    host.say("go");
+    assert_eq!(host.until("result").pop().unwrap()["result"], "Done.");
+    let listing = host.request(&json!({"subtype": "get_hooks_listing"}));
+    assert_eq!(listing["response"]["hooks"][0]["runsInBackground"], true, "{listing}");
+    home.write("go", "");
+    let result = host.until("result").pop().unwrap();
+    assert_eq!(result["result"], "Repaired.", "{result}");
+    assert_eq!(result["origin"]["kind"], "task-notification", "{result}");
+    assert_eq!(host.finish().1, Some(0));
+}

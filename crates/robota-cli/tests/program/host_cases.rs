@@ -579,3 +579,25 @@ fn sdk_08_a_hook_that_decides_nothing_about_a_call_receives_a_shorter_one() {
     assert_eq!(std::fs::read_to_string(home.path("project/long.txt")).unwrap(), content);
     host.finish();
 }
+
+#[test]
+fn sdk_08_a_request_about_a_call_comes_after_the_line_of_the_call() {
+    let words = "word ".repeat(1_000);
+    let call = "tools: [{tool: Read, input: {file_path: notes.txt}}]";
+    let script = format!("chunk: 64\nanswers:\n- {{text: \"{words}\", {call}}}\n- Done.\n");
+    for event in ["PreToolUse", "PostToolUse"] {
+        let home = Home::new();
+        let mut host = with_hook(&home, &script, &["--include-partial-messages"], event);
+        let mut lines = host.until("control_request");
+        let request = lines.pop().unwrap();
+        assert_eq!(request["request"]["input"]["hook_event_name"], event, "{request}");
+        let id = &request["request"]["tool_use_id"];
+        let has_call = |line: &Value| {
+            line["type"] == "assistant" && line["message"]["content"][0]["id"] == *id
+        };
+        assert!(lines.iter().any(has_call), "{event}: the request came before its call");
+        host.answer(&request, &json!({}));
+        host.until("result");
+        host.finish();
+    }
+}

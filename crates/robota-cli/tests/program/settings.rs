@@ -293,6 +293,17 @@ fn sdk_11_config_gets_sets_and_explains() {
     assert!(stderr(&unknown).contains("modle"));
     let missing = home.run_with_input(&["config", "get", "language"], "");
     assert_eq!(missing.status.code(), Some(1));
+    let removed = |key: &str| {
+        let output = home.run_with_input(&["config", "set", key], "");
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stdout(&output)
+    };
+    assert!(removed("language").starts_with("`language` was not set in "));
+    assert!(removed("model").starts_with("removed `model` in "));
+    assert!(removed("model").starts_with("`model` was not set in "));
+    let local = home.run_with_input(&["config", "set", "--layer", "local", "model"], "");
+    assert!(stdout(&local).starts_with("`model` was not set in "), "{}", stderr(&local));
+    assert!(!home.path("project/.robota/settings.local.json").exists(), "no file is created");
     let invalid = home.run_with_input(&["config", "set", "permissions.defaultMode", "yolo"], "");
     assert_eq!(invalid.status.code(), Some(1));
     assert!(stderr(&invalid).contains("yolo"), "{}", stderr(&invalid));

@@ -302,6 +302,24 @@ async fn a_word_is_the_first_prompt_and_a_misspelt_command_is_not() {
 }
 
 #[tokio::test]
+async fn the_terminal_says_why_a_fallback_model_is_not_used() {
+    let demo = Demo::new();
+    let hook = r#"{"hooks": {"PreModelSwitch": [{"hooks": [
+        {"type": "command", "command": "echo too small >&2; exit 2"}]}]}}"#;
+    demo.0.write("home/.robota/settings.json", hook);
+    let overloaded = robota_testkit::mock::Failure::status(529, "Overloaded");
+    let mock = MockServer::start(Scenario::reply(overloaded).then("Later.")).await.unwrap();
+    let args = ["--model", "first", "--fallback-model", "second"];
+    let mut terminal = Terminal::start(&demo.0, &args, &mock.origin(), (120, 30));
+    terminal.until_text("ready").await;
+    terminal.type_keys("hello\r");
+    terminal
+        .until_text("the fallback model second is not used: PreModelSwitch hook: too small")
+        .await;
+    terminal.until_text("Later.").await;
+}
+
+#[tokio::test]
 async fn flags_of_a_run_work_in_the_terminal() {
     let demo = Demo::new();
     let overloaded = robota_testkit::mock::Failure::status(529, "Overloaded");

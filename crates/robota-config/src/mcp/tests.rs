@@ -88,6 +88,16 @@ fn servers_of_the_checkout_wait_for_trust() {
 }
 
 #[test]
+fn a_file_of_the_checkout_that_cannot_be_read_is_reported_with_the_reason() {
+    let Setup { places, _folder } = setup();
+    std::fs::create_dir(places.cwd.join(".mcp.json")).unwrap();
+    let listing = list(&places, Trust::Trusted, &[], false);
+    assert_eq!(listing.problems, ["cannot read .mcp.json: it is a folder"]);
+    let files = crate::Files::read(&places);
+    assert_eq!(files.trust_subject().items[0].key.to_string(), "\".mcp.json\"");
+}
+
+#[test]
 fn settings_select_servers_of_the_checkout() {
     let Setup { mut places, _folder } = setup();
     let all = json!({"mcpServers": {"a": {"command": "x"}, "b": {"command": "x"}, "c": {"command": "x"}}});

@@ -275,6 +275,17 @@ impl HookDefinition {
         matches!(self, Self::Command(hook) if hook.detached == Some(true))
     }
 
+    /// Returns true if the hook runs in the background at an event, and its exit code 2 wakes the model
+    /// (`"asyncRewake": true`). Where an action waits for its decision, it does not.
+    #[must_use]
+    pub fn wakes_at(&self, event: HookEvent) -> bool {
+        let wakes = match self {
+            Self::Command(hook) => hook.common.other.get("asyncRewake") == Some(&Value::Bool(true)),
+            _ => false,
+        };
+        wakes && event.can_wake() && !self.blocks_on_failure()
+    }
+
     /// Returns the kind that it names.
     #[must_use]
     pub fn kind(&self) -> Option<&str> {

@@ -211,6 +211,14 @@ impl HookEvent {
         self.is_gate() || matches!(self, Self::Stop | Self::SubagentStop)
     }
 
+    /// Returns true if nothing that is to happen waits for the hooks, so that a hook can report later what
+    /// it found. At the end of a session nothing is left to report to.
+    #[must_use]
+    pub(super) fn can_wake(self) -> bool {
+        let has_happened = matches!(self, Self::PostToolUse | Self::PostToolBatch);
+        has_happened || (!self.is_gate() && self != Self::SessionEnd)
+    }
+
     /// Returns true if plain text on standard output is context for the model.
     #[must_use]
     pub fn text_is_context(self) -> bool {

@@ -340,7 +340,7 @@ fn json(exit: &HookExit) -> Option<Result<Wire, String>> {
 }
 
 /// Converts bytes to trimmed text of limited length.
-fn plain_text(bytes: &[u8]) -> String {
+pub(super) fn plain_text(bytes: &[u8]) -> String {
     // A character has at most four bytes, so bytes after these cannot be part of the text.
     let most = bytes.len().min(4 * (MAX_TEXT + 1));
     truncated(String::from_utf8_lossy(&bytes[..most]).trim())

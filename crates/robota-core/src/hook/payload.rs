@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::{EndedCall, HookEvent, HookInput, suggestions};
 use crate::approve::Question;
-use crate::error::{ErrorData, ErrorKind};
+use crate::error::{ErrorData, FailureClass};
 use crate::event::CompactionTrigger;
 use crate::message::{Block, ToolUse};
 use crate::permission::Mode;
@@ -466,7 +466,7 @@ impl HookData {
     #[must_use]
     pub fn stop_failure(error: Option<&ErrorData>, answer: &str) -> Self {
         Self::StopFailure {
-            error: error.map_or("unknown", failure_class).to_owned(),
+            error: error.map_or(FailureClass::Unknown, FailureClass::of).name().to_owned(),
             error_details: error.map(|error| error.message.clone()),
             last_assistant_message: (!answer.is_empty()).then(|| answer.to_owned()),
         }
@@ -529,22 +529,6 @@ impl HookData {
 fn end_reason(reason: &str) -> &'static str {
     const KNOWN: [&str; 4] = ["clear", "resume", "logout", "prompt_input_exit"];
     KNOWN.into_iter().find(|known| *known == reason).unwrap_or("other")
-}
-
-/// Returns the class of an error by the name that hooks for Claude Code compare it with.
-fn failure_class(error: &ErrorData) -> &'static str {
-    match (error.http_status, error.kind) {
-        (Some(402), _) => "billing_error",
-        (Some(529), _) => "overloaded",
-        (_, ErrorKind::Authentication) => "authentication_failed",
-        (_, ErrorKind::RateLimit) => "rate_limit",
-        (_, ErrorKind::ModelNotAvailable) => "model_not_found",
-        (_, ErrorKind::Validation | ErrorKind::Configuration) => "invalid_request",
-        (_, ErrorKind::Provider | ErrorKind::Network | ErrorKind::CircuitBreakerOpen) => {
-            "server_error"
-        }
-        (_, ErrorKind::ToolExecution | ErrorKind::Plugin | ErrorKind::Storage) => "unknown",
-    }
 }
 
 /// Plain data always serialises. If it did not, the hook would receive fewer fields.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::task::JoinSet;
 
+use super::output::plain_text;
 use super::{
     EventDecision, HookAnswer, HookCondition, HookContext, HookData, HookDefinition,
     HookElicitation, HookEnd, HookEvent, HookExecutor, HookExit, HookGroup, HookInput, HookKind,
@@ -28,6 +29,19 @@ const EXECUTOR_GRACE: Duration = Duration::from_secs(10);
 type HookTable = BTreeMap<HookEvent, Vec<Arc<Entry>>>;
 
 type Show = dyn Fn(HookNotice) + Send + Sync;
+
+type Wake = dyn Fn(HookWake) + Send + Sync;
+
+/// What a hook in the background reports to the model, whether or not a turn runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookWake {
+    /// The event at which the hook ran.
+    pub event: HookEvent,
+    /// The hook, as users know it.
+    pub hook: String,
+    /// What it printed: on standard error, else on standard output.
+    pub text: String,
+}
 
 /// Runs the hooks of a session: selects those that match, runs them in parallel and merges their
 /// output.
@@ -54,6 +68,8 @@ pub struct HookRunner {
     times: HookTimes,
     show: Arc<Show>,
     on_title: Arc<dyn Fn(String) + Send + Sync>,
+    /// Takes the reports of hooks that wake the model; without it they are waited for.
+    wake: Option<Arc<Wake>>,
     problems: Vec<InvalidMatcher>,
 }
 
@@ -216,6 +232,7 @@ impl HookRunner {
             times: HookTimes::default(),
             show: Arc::new(|_| {}),
             on_title: Arc::new(|_| {}),
+            wake: None,
             problems: Vec::new(),
         }
     }
@@ -372,6 +389,22 @@ impl HookRunner {
         self
     }
 
+    /// Sets what takes the reports of hooks that wake the model (`"asyncRewake": true`). Without it, the
+    /// session waits for these hooks.
+    #[must_use]
+    pub fn on_wake(mut self, wake: impl Fn(HookWake) + Send + Sync + 'static) -> Self {
+        self.wake = Some(Arc::new(wake));
+        self
+    }
+
+    /// Returns whether a hook can wake the model.
+    #[must_use]
+    pub fn may_wake(&self) -> bool {
+        let table = self.table();
+        let mut all = table.iter().flat_map(|(event, list)| list.iter().map(|it| (*event, it)));
+        self.wake.is_some() && all.any(|(event, entry)| entry.hook.wakes_at(event))
+    }
+
     /// Returns the invalid matchers.
     #[must_use]
     pub fn problems(&self) -> &[InvalidMatcher] {
@@ -515,10 +548,11 @@ impl HookRunner {
                     }
                     let limit = hook.timeout_or(&self.times, event);
                     let task = execute(executor, hook.clone(), payload.clone(), limit);
-                    if hook.is_detached() {
-                        // A detached hook cannot decide anything; its exit is reported as a notice.
+                    let wake = self.wake.clone().filter(|_| hook.wakes_at(event));
+                    if wake.is_some() || hook.is_detached() {
+                        // A detached hook cannot decide anything; its exit is reported later.
                         exits[at] = HookExit::code(0, "", "");
-                        self.detach(event, claim.hand_over(), observed[at].take(), task);
+                        self.detach(event, (claim.hand_over(), wake), observed[at].take(), task);
                     } else {
                         indexes.insert(running.spawn(async move { (at, task.await) }).id(), at);
                     }
@@ -553,11 +587,12 @@ impl HookRunner {
         Some(self.observer.as_ref()?.started(data.event(), data.target()))
     }
 
-    /// Runs a hook without waiting for it. It cannot decide anything; its notices are shown.
+    /// Runs a hook without waiting for it. It cannot decide anything; its notices are shown. Its exit code
+    /// 2 wakes the model, if there is something to do that.
     fn detach(
         &self,
         event: HookEvent,
-        mut claim: Claim,
+        (mut claim, wake): (Claim, Option<Arc<Wake>>),
         mut observed: Option<Box<dyn ObservedHook>>,
         task: impl Future<Output = HookExit> + Send + 'static,
     ) {
@@ -569,6 +604,11 @@ impl HookRunner {
             let hook = claim.entry.hook.clone();
             // Before the notices are shown: a client that gets one may run the hook again.
             drop(claim);
+            if let Some(wake) = wake.filter(|_| exit.end == HookEnd::Code(2)) {
+                let said = [&exit.stderr, &exit.stdout].map(|bytes| plain_text(bytes));
+                let text = said.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
+                return wake(HookWake { event, hook: hook.label(), text });
+            }
             let output = HookOutput::read(event, &hook, &exit);
             let ignored = output.block.map(|reason| {
                 let text = format!("{event} {} came too late to block: {reason}", hook.label());

@@ -123,7 +123,20 @@ impl Connection {
                 let (transport, state) =
                     stdio::start(options, command, args, env).await.map_err(failed)?;
                 stdio = Some(state);
-                serve(&handler, transport, lifecycle).await
+                match serve(&handler, transport, lifecycle).await {
+                    // A server without a handshake: started again, because it may take its first line
+                    // for the end of the conversation.
+                    Err(ClientInitializeError::JsonRpcError(_))
+                        if config.protocol == ProtocolChoice::HandshakeFirst =>
+                    {
+                        let (transport, state) =
+                            stdio::start(options, command, args, env).await.map_err(failed)?;
+                        stdio = Some(state);
+                        let versions = self::lifecycle(ProtocolChoice::Modern);
+                        serve(&handler, transport, versions).await
+                    }
+                    started => started,
+                }
             }
             Endpoint::Http(endpoint) => {
                 let connect = |lifecycle| {
@@ -397,7 +410,7 @@ async fn cancel_request(peer: &Peer<RoleClient>, id: NumberOrString) {
 fn lifecycle(protocol: ProtocolChoice) -> ClientLifecycleMode {
     let preferred_versions = vec![ProtocolVersion::LATEST];
     match protocol {
-        ProtocolChoice::Legacy => ClientLifecycleMode::Initialize,
+        ProtocolChoice::Legacy | ProtocolChoice::HandshakeFirst => ClientLifecycleMode::Initialize,
         ProtocolChoice::Auto => ClientLifecycleMode::Auto {
             preferred_versions,
             legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),

@@ -302,7 +302,8 @@ fn hint(reason: FailureReason, failure: &Failure, service: &ServiceInfo) -> Opti
             "check the network and the address {}; behind a proxy, set it in the settings",
             service.address
         ),
-        FailureReason::BadRequest => {
+        // Without options of the user only the message of the service says what is wrong.
+        FailureReason::BadRequest if service.has_options => {
             "the service rejected the request; check the provider's `options` in the settings first, \
  because they are sent unchanged"
                 .to_owned()
@@ -310,8 +311,9 @@ fn hint(reason: FailureReason, failure: &Failure, service: &ServiceInfo) -> Opti
         FailureReason::Truncated => "the connection was cut while the model was answering: by a \
              time limit of a proxy or of the server, or because the server was restarted. Try again"
             .to_owned(),
-        FailureReason::Overloaded | FailureReason::Server | FailureReason::Unreadable => {
-            return None;
-        }
+        FailureReason::BadRequest
+        | FailureReason::Overloaded
+        | FailureReason::Server
+        | FailureReason::Unreadable => return None,
     })
 }

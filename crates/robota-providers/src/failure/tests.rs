@@ -12,6 +12,7 @@ fn service() -> ServiceInfo {
         address_env: Some("ACME_BASE_URL".into()),
         help: Some("https://acme.test/keys".into()),
         local: false,
+        has_options: false,
         bare_429_is_final: false,
     }
 }
@@ -153,6 +154,18 @@ fn a_429_without_a_delay_is_final_where_it_means_the_spending_limit() {
     failure.retry_after = Some(Duration::from_secs(3));
     let delayed = failure.into_error(&service, &Scrubber::default());
     assert_eq!((delayed.reason, delayed.retryable()), (Some(FailureReason::RateLimit), true));
+}
+
+#[test]
+fn a_rejected_request_blames_the_options_only_if_the_user_set_some() {
+    let rejected = |service: &ServiceInfo| {
+        let failure = Failure { status: Some(400), ..Failure::truncated() };
+        let failure = Failure { reason: Some(FailureReason::BadRequest), ..failure };
+        failure.into_error(service, &Scrubber::default()).hint()
+    };
+    assert_eq!(rejected(&service()), None);
+    let with_options = ServiceInfo { has_options: true, ..service() };
+    assert!(rejected(&with_options).unwrap().contains("`options`"));
 }
 
 #[test]

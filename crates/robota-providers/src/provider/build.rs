@@ -9,7 +9,7 @@ use url::Url;
 
 use super::HttpProvider;
 use crate::credentials::{Credentials, Signer};
-use crate::definition::CredentialRequirement;
+use crate::definition::{CredentialRequirement, SetupField};
 use crate::error::BuildError;
 use crate::failure::ServiceInfo;
 use crate::host::Host;
@@ -101,6 +101,7 @@ pub fn build(
         address_env: profile.base_url_env.first().cloned(),
         help: profile.help_link().map(|link| link.url.clone()),
         local: profile.local || is_local(&base),
+        has_options: !settings.options.is_empty(),
         // Anthropic always sends `retry-after` with a rate limit. Without it, the spending limit is
         // reached.
         bare_429_is_final: wire == Wire::AnthropicMessages,
@@ -137,8 +138,12 @@ fn base_url(profile: &Profile, settings: &ProviderSettings) -> Result<Url, Build
     let configured = settings.base_url.as_deref().map(str::trim).filter(|url| !url.is_empty());
     let address = configured
         .or(profile.base_url.as_deref())
-        .ok_or_else(|| BuildError::NoBaseUrl { vendor: vendor() })?;
-    let invalid = |reason: String| BuildError::BaseUrl { vendor: vendor(), reason };
+        .ok_or_else(|| BuildError::NoBaseUrl { vendor: vendor(), hint: address_hint(profile) })?;
+    let invalid = |reason: String| BuildError::BaseUrl {
+        vendor: vendor(),
+        reason,
+        hint: address_hint(profile),
+    };
     let url = Url::parse(address).map_err(|error| invalid(error.to_string()))?;
     match url.scheme() {
         "http" | "https" if url.has_host() => Ok(url),
@@ -269,6 +274,19 @@ fn is_local(url: &Url) -> bool {
         Some(url::Host::Ipv6(address)) => address.is_loopback(),
         None => false,
     }
+}
+
+/// Returns how to set the address of a vendor, with an example of that vendor.
+fn address_hint(profile: &Profile) -> String {
+    let asked = profile.setup.iter().find(|prompt| prompt.field == SetupField::BaseUrl);
+    let example = asked.and_then(|prompt| prompt.question.split_once("such as ")).map(|(_, it)| it);
+    // The address of a server of the user's own.
+    let example = example.or(profile.base_url.as_deref()).unwrap_or("http://localhost:8000/v1");
+    let variable = match profile.base_url_env.first() {
+        Some(name) => format!("the environment variable `{name}` or "),
+        None => String::new(),
+    };
+    format!("set {variable}the provider's `baseURL`, for example `{example}`")
 }
 
 fn key_hint(profile: &Profile) -> String {

@@ -1,5 +1,6 @@
 //! The built-in commands, one file each.
 
+mod add_dir;
 mod agent;
 mod agents;
 mod background;
@@ -36,6 +37,7 @@ use super::{CommandModule, CommandResult, SystemCommand};
 #[must_use]
 pub fn commands() -> CommandModule {
     let commands: Vec<Arc<dyn SystemCommand>> = vec![
+        Arc::new(add_dir::AddDir),
         Arc::new(agent::AgentCommand),
         Arc::new(agents::AgentsCommand),
         Arc::new(background::Background),

@@ -77,7 +77,7 @@ pub struct ListedHook {
 pub enum HookEffect {
     /// It runs, and the session waits for it.
     Runs,
-    /// It runs in the background and cannot block.
+    /// It runs in the background and cannot block. Its exit code 2 may wake the model.
     RunsDetached,
     /// An equal hook, defined before, runs instead.
     Duplicate,
@@ -217,7 +217,7 @@ fn effect(event: Option<HookEvent>, hook: &HookDefinition, kinds: &[HookKind]) -
         {
             HookEffect::Never("`if` is for tool events".to_owned())
         }
-        None if hook.is_detached() => HookEffect::RunsDetached,
+        None if hook.is_detached() || hook.wakes_at(event) => HookEffect::RunsDetached,
         None => HookEffect::Runs,
     }
 }

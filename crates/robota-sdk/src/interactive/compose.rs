@@ -29,6 +29,7 @@ use robota_tools::{
 
 use super::builder::{InteractiveSessionBuilder, SessionSelection};
 use super::first_prompt::FirstPrompt;
+use super::hook_wakes::HookWakes;
 use super::loaded::report_nested;
 use super::mode_questions::ModeQuestions;
 use super::session_rules::SessionRules;
@@ -201,7 +202,14 @@ impl InteractiveSessionBuilder {
             },
             &mut notices,
         );
-        let settings_hooks = Arc::new(settings_hooks.on_title(rename));
+        let wakes =
+            HookWakes::new(self.open.clone(), selected.id().clone(), self.on_notice.clone());
+        let (wakes, other_inputs) = {
+            let wakes = Arc::new(wakes);
+            (wakes.clone(), wakes)
+        };
+        let settings_hooks = settings_hooks.on_title(rename);
+        let settings_hooks = Arc::new(settings_hooks.on_wake(move |wake| wakes.send(wake)));
         notices.into_iter().for_each(|notice| (self.on_notice)(notice));
         let mut hooks = std::mem::take(&mut self.first_hooks);
         let mut agent_hooks = hooks.clone();
@@ -307,6 +315,7 @@ impl InteractiveSessionBuilder {
             std::mem::take(&mut self.callbacks).first_on_event(Arc::new(move |envelope| {
                 meter.observe(envelope);
                 counted.observe(envelope);
+                other_inputs.observe(envelope);
             }));
         let crash_cleanup = processes::crash_cleanup(&cwd);
         let (tools, todos) = (Arc::new(OnceLock::new()), Arc::new(OnceLock::new()));

@@ -246,3 +246,40 @@ async fn sdk_09_the_conversation_the_changes_and_the_to_do_list_can_be_shown() {
     assert_eq!(export.data["file"], "talk.md");
     assert!(export.data["text"].as_str().unwrap().contains("It is written."));
 }
+
+#[tokio::test]
+async fn sdk_09_add_dir_adds_a_folder_until_the_session_ends() {
+    let scene = Scene::new(
+        "- {tools: [{tool: Write, input: {file_path: ../shared/new.txt, content: x}}]}\n- done\n",
+    );
+    scene.write("shared/deep/old.txt", "old\n");
+    scene.write("project/file.txt", "x\n");
+    let session = scene.open().await;
+    let run = async |arguments: &str| session.execute_command("add-dir", arguments).await.unwrap();
+    for (arguments, why) in [
+        ("", "Usage"),
+        ("../missing", "missing"),
+        ("file.txt", "it is a file"),
+        (".", "already in the workspace"),
+    ] {
+        let refused = run(arguments).await;
+        assert!(!refused.success && refused.message.contains(why), "{arguments}: {refused:?}");
+    }
+    let folders = |session: &InteractiveSession| session.session().permissions().folders().unwrap();
+    assert!(folders(&session).is_empty());
+    let shared = scene.path().join("shared").canonicalize().unwrap();
+    let added = run("../shared").await;
+    assert!(added.success, "{added:?}");
+    assert_eq!(added.data["folder"], shared.to_str().unwrap());
+    assert_eq!(folders(&session), std::slice::from_ref(&shared));
+    let within = run("../shared/deep").await;
+    assert!(!within.success && within.message.contains("already"), "{within:?}");
+    session.submit("Write it.").await.unwrap().result().await.unwrap();
+    assert!(shared.join("new.txt").exists(), "acceptEdits allows it in the workspace");
+    // The model must not widen its own permissions.
+    let info = session.commands().list("add-dir").remove(0);
+    assert!(!info.model_invocable && info.safety == CommandSafety::Modifies);
+    assert!(!session.tools().names().contains(&"robota_command_add-dir".to_owned()));
+    let later = scene.open().await;
+    assert!(folders(&later).is_empty());
+}

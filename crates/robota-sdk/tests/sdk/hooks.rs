@@ -332,3 +332,58 @@ async fn core_22_hooks_name_the_session_and_see_nested_instructions() {
         (&json!("Project"), &json!("nested_traversal"))
     );
 }
+
+/// A hook that reports what it found once `go` exists, and only once.
+const LATE: &str = "mkdir ../reported 2>/dev/null || exit 0; \
+    until test -e ../go; do sleep 0.01; done; echo 'the tests fail' >&2; exit 2";
+
+#[tokio::test]
+async fn core_22_a_hook_in_the_background_wakes_the_model() {
+    use robota_sdk::InteractiveEvent;
+    use robota_session::StartAt;
+
+    for event in ["PostToolUse", "Stop"] {
+        let woken = "{expect: {last: the tests fail}, text: Repaired.}";
+        let second = match event {
+            // The report comes while this call runs.
+            "PostToolUse" => {
+                "{tools: [{tool: Bash, input: {command: 'until test -e gone; do sleep 0.01; done'}}]}"
+            }
+            _ => "Done.",
+        };
+        let first = "{tools: [{tool: Write, input: {file_path: new.txt, content: x}}]}";
+        let scene = Scene::new(&format!("- {first}\n- {second}\n- {woken}\n"));
+        let hook = json!({"type": "command", "command": LATE, "asyncRewake": true});
+        settings(&scene, &json!({"hooks": {event: [{"hooks": [hook]}]}}));
+        let builder = scene.builder().may_bypass(true).mode(Mode::BypassPermissions);
+        let session = builder.open().await.unwrap();
+        let mut events = session.events(StartAt::Start).await.unwrap();
+        let mut responses = Vec::new();
+        session.submit("Go").await.unwrap();
+        let mut prompts = 0;
+        while let Some(next) = events.next().await {
+            match next.unwrap() {
+                InteractiveEvent::ToolEnd(_) => scene.write("go", ""),
+                // The second one is the report.
+                InteractiveEvent::PromptAccepted { .. } => {
+                    prompts += 1;
+                    if prompts == 2 {
+                        scene.write("project/gone", "");
+                    }
+                }
+                InteractiveEvent::Complete(result) => {
+                    responses.push(result.response.clone());
+                    if result.response == "Repaired." {
+                        break;
+                    }
+                }
+                _ => {}
+            }
+        }
+        // It joins the turn that runs; if none runs, it starts one.
+        let turns = if event == "Stop" { 2 } else { 1 };
+        assert_eq!(responses.len(), turns, "{event}: {responses:?}");
+        assert_eq!(prompts, 2, "{event}");
+        session.shutdown("done").await.unwrap();
+    }
+}

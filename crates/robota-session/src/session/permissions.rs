@@ -1,6 +1,6 @@
 //! The permissions of a session.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Weak;
 
 use robota_core::approve::{Answer, Approver as _, Question, Scope};
@@ -9,7 +9,9 @@ use robota_core::event::ModeChanged;
 use robota_core::gate::{Gate, Judgement, Restrictions, judge_call};
 use robota_core::ids::CallId;
 use robota_core::message::ToolUse;
-use robota_core::permission::{Mode, Verdict};
+use robota_core::permission::{
+    DirectoryUpdate, Mode, PermissionUpdate, UpdateDestination, Verdict,
+};
 use robota_core::tool::{Tool, ToolSpec};
 
 use super::{Session, TurnPermissions};
@@ -149,6 +151,24 @@ impl Permissions {
         let gate = self.0.shared.turn_setup().setup.base.gate.clone();
         gate.restrict(verdict, rules)
             .map_err(|why| SessionError::Failed(ErrorData::new(ErrorKind::Validation, why)))
+    }
+
+    /// Adds a folder to the workspace until the session ends: for the calls that are judged from now on,
+    /// and for the sandbox of the commands that start from now on. Approvals can make the same change.
+    ///
+    /// # Errors
+    /// If the gate or the sandbox cannot add it; then nothing changes.
+    pub fn add_folder(&self, folder: &Path) -> Result<(), SessionError> {
+        let failed = |why| SessionError::Failed(ErrorData::new(ErrorKind::Validation, why));
+        let Some(text) = folder.to_str() else {
+            return Err(failed(format!("the path {} is not UTF-8", folder.display())));
+        };
+        let update = PermissionUpdate::AddDirectories(DirectoryUpdate {
+            directories: vec![text.to_owned()],
+            destination: UpdateDestination::Session,
+        });
+        let gate = self.0.shared.turn_setup().setup.base.gate.clone();
+        gate.update(&update, None).map_err(failed)
     }
 
     /// Returns the rules of this session and of its running turn that deny calls or require approval,

@@ -6,7 +6,7 @@ use robota_core::ids::CallId;
 use robota_core::permission::Verdict;
 use robota_core::provider::{RateLimit, RateLimits};
 
-use super::{Projection, error_class};
+use super::{LineWriter, Projection, error_class};
 use crate::output;
 use robota_stream_json::{
     CompactLine, DecisionMeta, DecisionSource, DecisionText, DeniedLine, InformationalLine,
@@ -24,9 +24,23 @@ impl Projection {
             level: Default::default(),
             // A turn that has called the model continues without the input that was to join it.
             prevent_continuation: self.record.requested.is_none(),
-            prompt_submit_outcome: PromptOutcome { kind: Default::default(), reason },
+            prompt_submit_outcome: Some(PromptOutcome { kind: Default::default(), reason }),
             session_id: self.writer.session(),
             uuid: self.writer.id().as_str(),
+        });
+    }
+
+    /// Prints a warning that is about the run, not about a prompt.
+    pub(crate) fn warn(writer: &LineWriter, text: &str) {
+        writer.print(&InformationalLine {
+            kind: Default::default(),
+            subtype: Default::default(),
+            content: text,
+            level: Default::default(),
+            prevent_continuation: false,
+            prompt_submit_outcome: None,
+            session_id: writer.session(),
+            uuid: writer.id().as_str(),
         });
     }
 

@@ -119,7 +119,7 @@ async fn change_model(context: &WorkContext, args: &PrintArgs, model: &str) {
         context.status.touch();
         return;
     }
-    match model::choose(args, &context.setup, Some(model)).await {
+    match model::choose(args, &context.setup, Some(model), &context.mailbox).await {
         Ok(chosen) => {
             // The session was opened without these keys.
             if let Err(error) = context.setup.late_secrets.add(chosen.secrets.iter().cloned()) {

@@ -69,15 +69,15 @@ pub(super) async fn open(
         mailbox.send(Event::History(prompts.read()));
     }
     let agent = main_agent::find(options.agent.as_deref(), &setup, options.agents.clone())?;
-    let mut chosen = model::choose(args, &setup, None).await;
+    let mut chosen = model::choose(args, &setup, None, mailbox).await;
     if chosen.as_ref().is_err_and(is_first_run) && first_run::offer(args, mailbox).await {
         setup = load(args, &options, mailbox, answers).await?;
-        chosen = model::choose(args, &setup, None).await;
+        chosen = model::choose(args, &setup, None, mailbox).await;
     }
     let mut chosen = chosen?;
     let model = agent.as_ref().and_then(|agent| main_agent::model(agent, &chosen.model));
     if let Some(model) = model.filter(|_| args.model.is_none()) {
-        chosen = model::choose(args, &setup, Some(&model)).await?;
+        chosen = model::choose(args, &setup, Some(&model), mailbox).await?;
     }
     if let Some(note) = chosen.betas_note(&setup) {
         mailbox.send(Event::Notice(Notice::Note(note)));

@@ -169,13 +169,13 @@ impl Script {
         let session = &self.context.session;
         let project = &self.context.setup.project;
         let info = session.session().info().await.ok();
-        let directories = &project.settings.permissions.additional_directories;
+        let folders = session.session().permissions().folders().unwrap_or_default();
         let input = Input {
             session: session.id().as_str(),
             name: info.as_ref().and_then(|info| info.name.as_deref()),
             transcript: self.transcript.write().await,
             cwd: project.places.cwd.display().to_string(),
-            added: directories.iter().map(|it| it.text.clone()).collect(),
+            added: folders.iter().map(|it| it.display().to_string()).collect(),
             model: Model::named(info.as_ref().map_or("", |info| info.model.as_str())),
             mode: session.session().permissions().mode(),
             output_style: session.conversation().loaded().output_style.as_deref(),

@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::error::ErrorKind;
 use crate::message::ToolInput;
 use crate::permission::Verdict;
 

@@ -262,6 +262,49 @@ async fn core_22_the_session_does_not_wait_for_a_detached_hook() {
 }
 
 #[tokio::test]
+async fn core_22_a_hook_that_wakes_the_model_is_waited_for_only_where_it_decides() {
+    let wakes = |command: &str| json!({"type": "command", "command": command, "asyncRewake": true});
+    let strict = json!({"type": "command", "command": "2~~strict", "asyncRewake": true,
+        "onFailure": "block"});
+    let with = |event: HookEvent, hooks: &[Value]| {
+        let (sender, woken) = tokio::sync::mpsc::unbounded_channel();
+        let (runner, _) = runner();
+        let runner = runner.groups(event, [group("", &json!(hooks))]);
+        (runner.on_wake(move |wake| drop(sender.send(wake))), woken)
+    };
+    let (before, mut woken) = with(HookEvent::PreToolUse, &[wakes("2~~no")]);
+    assert!(matches!(pre(&before, "Bash").await, PreToolDecision::Deny { .. }));
+    drop(before);
+    assert_eq!(woken.recv().await, None);
+    let input = || HookInput::PostToolUse {
+        tool_use: ToolUse::new("c".into(), "id", "Bash", ToolInput::Json(json!({}))),
+        outcome: ToolOutcome::ok("x"),
+        duration_ms: None,
+    };
+    let hooks = [wakes("2~printed~ failed \n"), wakes("2~printed~"), wakes("0~~fine")];
+    let (after, mut woken) = with(HookEvent::PostToolUse, &hooks);
+    assert!(after.may_wake());
+    let reply = after.run(input()).await;
+    assert_eq!(reply.answer, HookAnswer::PostToolUse(PostToolDecision::Continue));
+    drop(after);
+    let mut texts = Vec::new();
+    while let Some(wake) = woken.recv().await {
+        assert_eq!(wake.event, HookEvent::PostToolUse);
+        texts.push(wake.text);
+    }
+    texts.sort();
+    assert_eq!(texts, ["failed", "printed"]);
+    // Without a receiver, and where a failure has to block, the hook decides.
+    let (waits, _) = runner();
+    let waits = waits.groups(HookEvent::PostToolUse, [group("", &json!([wakes("2~~now")]))]);
+    assert!(!waits.may_wake());
+    for (waiting, said) in [(waits, "now"), (with(HookEvent::PostToolUse, &[strict]).0, "strict")] {
+        let reply = waiting.run(input()).await;
+        assert!(format!("{reply:?}").contains(said), "{reply:?}");
+    }
+}
+
+#[tokio::test]
 async fn core_22_a_hook_of_a_skill_runs_once_unless_it_fails() {
     let once = |command: &str| json!({"type": "command", "command": command, "once": true});
     let group_of = |hook: &Value| [group("", &json!([hook]))];

@@ -66,7 +66,14 @@ fn invalid_settings_have_hints() {
     let no_key = ProviderSettings { api_key: None, ..settings(None) };
     let text = hint(build_vendor("anthropic", no_key).unwrap_err());
     assert!(text.contains("ANTHROPIC_API_KEY") && text.contains("https://"), "{text}");
-    assert!(hint(build_vendor("custom", settings(None)).unwrap_err()).contains("baseURL"));
+    let address = |vendor: &str| hint(build_vendor(vendor, settings(None)).unwrap_err());
+    assert!(address("custom").contains("`baseURL`, for example `http://localhost:8000/v1`"));
+    let azure = address("azure");
+    assert!(azure.contains("`AZURE_OPENAI_BASE_URL`"), "{azure}");
+    assert!(
+        azure.ends_with("for example `https://RESOURCE.openai.azure.com/openai/v1`"),
+        "{azure}"
+    );
     for invalid in ["ftp://x", "localhost:1234", "not a url"] {
         assert!(build_vendor("openai", settings(Some(invalid))).is_err(), "{invalid}");
     }
