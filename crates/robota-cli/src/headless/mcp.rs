@@ -123,10 +123,7 @@ impl CallIds {
 
     /// Replaces our id of a call in a message by that of the model, which it returns.
     fn translate(&self, message: &mut Value) -> Option<String> {
-        let Some(id) = message.pointer_mut(&format!("/params/_meta/{}", escaped(TOOL_USE_ID)))
-        else {
-            return None;
-        };
+        let id = message.pointer_mut(&format!("/params/_meta/{}", escaped(TOOL_USE_ID)))?;
         let public = id.as_str().and_then(|call| self.public(&CallId::from(call)))?;
         *id = Value::from(public.clone());
         Some(public)

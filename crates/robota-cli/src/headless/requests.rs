@@ -238,6 +238,9 @@ struct Initialize {
     exclude_dynamic_sections: Option<Value>,
 }
 
+/// The change of the model, and the other settings.
+pub(super) type CheckedSettings = (Option<Option<String>>, Map<String, Value>);
+
 /// When a request is answered.
 enum Answer {
     Now(Reply),
@@ -541,7 +544,7 @@ impl Requests {
     /// is none for the model of the start.
     pub(super) fn check_settings(
         mut settings: Map<String, Value>,
-    ) -> Result<(Option<Option<String>>, Map<String, Value>), (ControlErrorCode, String)> {
+    ) -> Result<CheckedSettings, (ControlErrorCode, String)> {
         let unknown = settings.keys().find(|key| !FLAG_SETTINGS.contains(&&***key));
         if let Some(key) = unknown {
             let why = format!(
