@@ -122,7 +122,7 @@ pub fn awaiting_batch_hook(state: &State) -> Option<Vec<EndedCall>> {
     let turn = state.turn.as_ref().filter(|turn| turn.batch_hook)?;
     let ended = turn.calls.values().map(|call| match &call.stage {
         CallStage::Finished(outcome) => {
-            Some(EndedCall { tool_use: call.tool_use.clone(), outcome: (**outcome).clone() })
+            Some(EndedCall { tool_use: call.as_started(), outcome: (**outcome).clone() })
         }
         // The hooks start after the last of these stages.
         CallStage::Called

@@ -266,7 +266,7 @@ pub(crate) async fn seal(
         if !hooked {
             continue;
         }
-        let tool_use = call.tool_use.clone();
+        let tool_use = call.as_started();
         let input = HookInput::PostToolUse { tool_use, outcome, duration_ms: None };
         // A hook that panics gives no reply: the result is withheld.
         if let Some(mut reply) = guarded_async("a hook", hooks.run(input)).await {

@@ -287,12 +287,16 @@ fn kode_05_f_the_hook_of_a_batch_that_was_run_again_adds_its_text_and_runs_no_ca
     ];
     for (decision, result, recorded) in replies {
         let mut journal = Journal::new();
-        journal.call("c1").commit().add(allowed()).add(started());
+        let changed = serde_json::json!({"changed": true});
+        let input = Some(changed.clone());
+        journal.call("c1").commit().add(allowed()).add(ToolStarted { input, ..started() });
         journal.add(finished(ToolOutcome::ok("built")));
         assert_eq!(awaiting_batch_hook(&journal.state()), None, "it has not started");
         journal.add(HookStarted { point: HookPoint::PostToolBatch, call: None });
         let calls = awaiting_batch_hook(&journal.state()).unwrap();
         assert_eq!(calls[0].outcome.text(), "built");
+        // The arguments it ran with, not those of the model.
+        assert_eq!(calls[0].tool_use.input, crate::message::ToolInput::Json(changed));
         let batch_hook = decision.map(|it| HookAnswer::PostToolBatch(it).into());
         assert_eq!(journal.results(&Closing { batch_hook, ..crash() }), [result]);
         assert_eq!(journal.sealed(), []);

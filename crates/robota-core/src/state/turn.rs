@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::checkpoint::FileChange;
 use crate::event::Event;
 use crate::hook::HookPoint;
 use crate::ids::{CallId, InputId, MessageId, TurnId};
-use crate::message::{Cause, ToolUse};
+use crate::message::{Cause, ToolInput, ToolUse, deserialize_some};
 use crate::permission::Class;
 use crate::process::ProcessIdentity;
 use crate::tool::ToolOutcome;
@@ -63,6 +64,9 @@ pub struct OpenCall {
     /// The class as which it started; `None` before that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<Class>,
+    /// The arguments with which it started; `None` if they are those of the model.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "deserialize_some")]
+    pub input: Option<Value>,
     /// The last step of the call that the journal records.
     pub stage: CallStage,
     /// Text of its hooks that is added to the result.
@@ -90,6 +94,7 @@ impl OpenCall {
             tool_use,
             committed: false,
             class: None,
+            input: None,
             stage: CallStage::Called,
             context: None,
             post_hooked: false,
@@ -97,6 +102,16 @@ impl OpenCall {
             processes: Vec::new(),
             files: Vec::new(),
         }
+    }
+
+    /// Returns the call with the arguments it started with, which a hook may have changed.
+    #[must_use]
+    pub fn as_started(&self) -> ToolUse {
+        let mut tool_use = self.tool_use.clone();
+        if let Some(input) = &self.input {
+            tool_use.input = ToolInput::Json(input.clone());
+        }
+        tool_use
     }
 }
 
@@ -271,6 +286,7 @@ impl OpenTurn {
                 self.set(&data.call, CallStage::Started);
                 if let Some(call) = self.calls.get_mut(&data.call) {
                     call.class = Some(data.class);
+                    call.input.clone_from(&data.input);
                 }
             }
             Event::ToolOutput(data) => {

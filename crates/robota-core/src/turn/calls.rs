@@ -137,6 +137,8 @@ impl CallState {
         OpenCall {
             committed,
             class: self.class,
+            // It has a class once it started.
+            input: self.class.and(self.input.clone()),
             stage,
             context: self.context.clone(),
             post_hooked: self.post_hooked,
