@@ -60,7 +60,7 @@ impl FailureClass {
         }
     }
 
-    /// Returns the name.
+    /// Returns the name that hooks and lines have for it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
