@@ -65,7 +65,11 @@ pub struct OpenCall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<Class>,
     /// The arguments with which it started; `None` if they are those of the model.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "deserialize_some")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "deserialize_some"
+    )]
     pub input: Option<Value>,
     /// The last step of the call that the journal records.
     pub stage: CallStage,
