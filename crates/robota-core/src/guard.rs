@@ -1,6 +1,6 @@
 //! Calls to code of the program that run in a task of the library. A panic there ends only the call: it
 //! must not end the session. The caller of each function here chooses what a panic counts as, and that is
-//! always the answer that allows less.
+//! always the answer that allows less, where one of the answers does.
 //!
 //! This includes destructors: what the program has passed in is dropped by the guard too, also when a call
 //! is cancelled. A destructor that panics does not change the result of its call. There is one case that no

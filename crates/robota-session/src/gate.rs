@@ -1,7 +1,7 @@
 //! The policy gate: judges every call by rules, mode, protected files and dangerous commands.
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
 use robota_core::gate::{Gate, Grant, Judgement, Restrictions, Source};
 use robota_core::message::ToolUse;
@@ -16,6 +16,8 @@ use robota_policy::{CallLimits, List, Policy, Rule, RuleError, RuleSource, ToolC
 /// use [`Policy::judge`].
 pub struct PolicyGate {
     rules: Arc<RwLock<Rules>>,
+    /// Held while the folders change here and at the subagents.
+    folder_order: Arc<Mutex<()>>,
     /// What agents may call of their tools. A call must pass all of them.
     limits: Vec<CallLimits>,
     paths: Arc<dyn Paths>,
@@ -94,7 +96,8 @@ impl PolicyGate {
             followers: Vec::new(),
             on_folders: None,
         };
-        Self { rules: Arc::new(RwLock::new(rules)), limits: Vec::new(), paths }
+        let rules = Arc::new(RwLock::new(rules));
+        Self { rules, folder_order: Arc::default(), limits: Vec::new(), paths }
     }
 
     /// Denies the calls that the list of an agent's tools does not leave, such as `ls` with `Bash(git *)`.
@@ -173,6 +176,9 @@ impl PolicyGate {
 
     /// Changes the folders of the workspace, here and for the subagents that run.
     fn change_folders(&self, change: impl FnOnce(&mut Vec<PathBuf>)) -> Result<(), String> {
+        // Held until the subagents have the change: each replaces their list, so the last one must be the
+        // last one here, too. A subagent has a gate of its own.
+        let _order = self.folder_order.lock().unwrap_or_else(PoisonError::into_inner);
         let mut rules = self.write();
         let before = &rules.configured.workspace().additional;
         let mut folders = before.clone();

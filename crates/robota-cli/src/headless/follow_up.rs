@@ -132,7 +132,9 @@ impl Drive {
     /// Starts the turn after the end of an agent, if nothing else runs; prints the result that was held
     /// when no agent is left.
     pub(super) async fn follow_up(&mut self, progress: &mut Progress) -> anyhow::Result<()> {
-        let idle = !self.is_busy(progress) && self.after_turn.is_empty();
+        // A turn during a change of the model would use the model before it.
+        let changing = self.holds_messages();
+        let idle = !self.is_busy(progress) && self.after_turn.is_empty() && !changing;
         if !idle && !progress.stopping() {
             self.follow_ups.until = None;
             return Ok(());

@@ -28,8 +28,8 @@ const HOST_LIMIT: Duration = Duration::from_secs(2 * 3_600);
 /// The field of a call that names the call of the model.
 const TOOL_USE_ID: &str = "claudecode/toolUseId";
 
-/// How long a request about a call waits for the line of the call. Only a turn whose lines this run does
-/// not print makes it wait so long.
+/// How long a request about a call waits for the line of the call. It waits so long if this run does not print
+/// the lines of the turn, and if a call that only reads starts while its answer is still streamed.
 const LINE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Knows the calls of the model that the host sees: their ids, and which of them were printed.

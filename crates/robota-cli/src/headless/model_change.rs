@@ -165,6 +165,8 @@ impl ModelChanges {
     pub(super) async fn decided(&mut self) -> Result<NewModel, Failure> {
         match &mut self.running {
             Some((switching, Requester::Command(asks))) => tokio::select! {
+                // First: a change that is made must not be reported as interrupted.
+                biased;
                 switched = switching.join_next() => joined(switched),
                 () = asks.closed() => {
                     Err((ControlErrorCode::Failed, "the command was interrupted".to_owned()))
@@ -199,6 +201,12 @@ impl Drive {
         if self.model_changes.running.is_some() {
             return;
         }
+        // A command that was interrupted while it waited changes nothing.
+        let ended = |requester: &Requester| match requester {
+            Requester::Command(asks) => asks.is_closed(),
+            Requester::Host { .. } => false,
+        };
+        self.model_changes.waiting.retain(|(_, requester)| !ended(requester));
         let Some((model, requester)) = self.model_changes.waiting.pop_front() else { return };
         let source = match &requester {
             Requester::Host { .. } => ModelSwitchSource::Host,

@@ -101,6 +101,8 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         .store(store.clone())
         .mode(requests.mode)
         .may_bypass(options.may_bypass)
+        // A run with one prompt has one result, so nothing may start another turn.
+        .hooks_wake(options.stream_input)
         .max_rounds(args.max_turns)
         .budget(options.limits)
         // First, so that no other hook runs for a call that the budget denies.
@@ -305,8 +307,7 @@ async fn start(
         rewind(interactive.session(), uuid).await?;
     }
     // Without a host no schedule fires.
-    let may_wake = interactive.settings_hooks().is_some_and(|hooks| hooks.may_wake());
-    Ok(match options.stream_input || may_wake {
+    Ok(match options.stream_input {
         true => Some(program_inputs(interactive).await?),
         false => None,
     })

@@ -145,6 +145,21 @@ fn core_22_a_hook_that_never_runs_is_reported() {
 }
 
 #[test]
+fn core_22_a_run_with_one_prompt_waits_for_a_hook_that_would_wake_the_model() {
+    let home = Home::new();
+    let command = "mkdir ../reported 2>/dev/null || exit 0; echo 'the tests fail' >&2; exit 2";
+    let hook = json!({"type": "command", "command": command, "asyncRewake": true});
+    home.write("home/.robota/settings.json", json!({"hooks": {"Stop": [{"hooks": [hook]}]}}));
+    home.write("script.yaml", "- Done.\n- {expect: {last: the tests fail}, text: Repaired.}");
+    let script = format!("scripted:{}", home.path("script.yaml").display());
+    let args = ["-p", "go", "--provider", &script, "--output-format", "json"];
+    let output = home.command(&args).output().unwrap();
+    // One JSON value: a second turn would print another one.
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["result"], "Repaired.", "{result}");
+}
+
+#[test]
 fn core_22_the_report_of_a_hook_in_the_background_starts_a_turn() {
     let home = Home::new();
     let command = "mkdir ../reported 2>/dev/null || exit 0; \

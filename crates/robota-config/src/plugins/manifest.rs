@@ -137,12 +137,18 @@ impl PluginManifest {
 /// Returns the path of a file of a plugin, which must be inside its folder.
 pub(super) fn inside(root: &Path, path: &str) -> Result<PathBuf, String> {
     let relative = Path::new(path);
-    let stays =
-        relative.components().all(|part| matches!(part, Component::CurDir | Component::Normal(_)));
+    let stays = relative.components().all(|part| match part {
+        Component::CurDir => true,
+        // The hash of a plugin leaves it out.
+        Component::Normal(name) => name != ".git",
+        _ => false,
+    });
     // Written `./`, as the format of plugins asks for; it also excludes absolute paths.
     if !stays || !path.starts_with("./") {
         let path = crate::clean::one_line(path);
-        return Err(format!("the path `{path}` must start with ./ and stay in the plugin"));
+        return Err(format!(
+            "the path `{path}` must start with ./ and stay in the plugin, outside of .git"
+        ));
     }
     Ok(root.join(relative))
 }

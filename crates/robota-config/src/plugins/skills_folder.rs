@@ -1,8 +1,9 @@
 //! Plugins in folders with skills: a folder of `~/.claude/skills`, or of `.claude/skills` of a project, that
 //! has a manifest is a plugin, `NAME@skills-dir`. It is used where it is; nothing is copied.
 //!
-//! Those of the user are used like the user's skills, without a further step. One that came with a checkout
-//! is used only if the user enabled it with the content that it has.
+//! Those of the user are used like the user's skills, without a further step; links are reported, because
+//! what a link leads to can be a folder that agents work in. One that came with a checkout is used only if
+//! the user enabled it with the content that it has.
 
 use std::path::{Path, PathBuf};
 
@@ -53,21 +54,32 @@ impl SkillsFolder {
     }
 
     /// Returns the folders in it that have a manifest, in the order of their names, and whether there are
-    /// more.
-    fn plugins(&self) -> (Vec<PathBuf>, bool) {
+    /// more. What a link of the user leads to is in `problems` instead.
+    fn plugins(&self, problems: &mut Vec<String>) -> (Vec<PathBuf>, bool) {
         let entries = self.folder.read_dir().into_iter().flatten().flatten();
         let mut found: Vec<_> = entries
             .map(|entry| entry.path())
             .filter(|path| path.join(MANIFEST).is_file() && self.may_have(path))
             .collect();
         found.sort();
+        if self.scope == PluginScope::User {
+            // Who can change the target would decide which hooks run.
+            let is_linked = |path: &PathBuf| !is_real_folder(path) || !is_real_folder(&self.folder);
+            let linked = found.extract_if(.., |path| is_linked(path));
+            problems.extend(linked.map(|path| {
+                format!(
+                    "the plugin in {} is not used because it is a link: move the folder there, or use \
+                     `robota plugin install`",
+                    path.display()
+                )
+            }));
+        }
         let more = found.len() > MAX_PLUGINS;
         found.truncate(MAX_PLUGINS);
         (found, more)
     }
 
-    /// Returns whether a folder belongs to it. The user's own links may lead anywhere, those of a checkout
-    /// only inside of it.
+    /// Returns whether a folder belongs to it. Links of a checkout are not followed.
     fn may_have(&self, path: &Path) -> bool {
         self.within.as_ref().is_none_or(|within| {
             path.canonicalize().is_ok_and(|real| real.starts_with(within)) && is_real_folder(path)
@@ -88,7 +100,7 @@ impl Plugins {
     pub(super) fn add_skills_folders(&mut self) {
         let mut waiting = Vec::new();
         for folder in self.skills_folders.clone() {
-            let (found, more) = folder.plugins();
+            let (found, more) = folder.plugins(&mut self.problems);
             if more {
                 let shown = folder.folder.display();
                 let text =

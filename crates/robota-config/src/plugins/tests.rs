@@ -416,19 +416,21 @@ fn sdk_22_a_folder_among_the_users_skills_is_a_plugin() {
     world.put("home/.claude/skills/plain/SKILL.md", "Plain.\n");
     // Not the file that makes a folder with a skill a plugin.
     world.put("home/.claude/skills/plain/plugin.json", r#"{"name": "plain"}"#);
-    // A link of the user may lead anywhere.
+    let plugins = world.load();
+    assert_eq!((&plugins.problems[..], &plugins.notes[..]), (&[][..], &[][..]));
+    // An agent that works in the target of a link could change what runs.
     world.source();
     let link = world.dir.path().join("home/.claude/skills/linked");
     std::os::unix::fs::symlink(world.dir.path().join("source"), link).unwrap();
     let plugins = world.load();
-    assert_eq!((&plugins.problems[..], &plugins.notes[..]), (&[][..], &[][..]));
+    assert!(plugins.problems.concat().contains("skills/linked is not used because it is a link"));
     let ids: Vec<_> = plugins.active().map(InstalledPlugin::id).collect();
-    assert_eq!(ids, ["kit@skills-dir", "tools@skills-dir"]);
+    assert_eq!(ids, ["kit@skills-dir"]);
     let kit = plugins.get("kit").unwrap();
     assert!(kit.is_in_skills_folder() && kit.hooks().0.len() == 1);
     let skills = crate::skills::Skills::find(&ContextReader::new(&world.places))
         .with_plugins(plugins.active());
-    for name in ["kit:lint", "kit:build", "tools:lint", "kit-folder", "plain"] {
+    for name in ["kit:lint", "kit:build", "kit-folder", "plain"] {
         assert!(skills.get(name).is_some(), "{name}");
     }
     // Its own file is the skill of the folder, once.

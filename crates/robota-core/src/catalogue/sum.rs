@@ -41,11 +41,18 @@ impl CostSum {
         self.dollars = self.dollars.zip(call).map(|(sum, call)| sum + call);
     }
 
-    /// Adds the call that an event of a turn ends: an answer, or a summary of the conversation.
+    /// Adds the call that an event of a turn ends: an answer, a summary of the conversation, or an attempt
+    /// that failed.
     pub fn add_event(&mut self, event: &Event) {
         let message = match event {
             Event::AssistantMessage(data) => &data.message,
             Event::CompactionFinished(data) => &data.summary,
+            Event::ModelAsked(data) => {
+                let usage = data.usage.unwrap_or_default();
+                let call = Catalogue::builtin().cost(&data.model, usage);
+                self.dollars = self.dollars.zip(call).map(|(sum, call)| sum + call);
+                return;
+            }
             _ => return,
         };
         if let Some(usage) = message.usage {

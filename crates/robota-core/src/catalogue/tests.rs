@@ -209,3 +209,19 @@ proptest! {
         prop_assert_eq!(catalogue.get(&id), Some(model));
     }
 }
+
+#[test]
+fn failed_attempts_cost_what_their_model_costs() {
+    use crate::event::ModelAsked;
+
+    let (own, other) = ("claude-sonnet-5-5", "claude-haiku-4-5");
+    let usage = Usage::new(1_000, 1_000);
+    let price = |model| Catalogue::builtin().cost(model, usage).unwrap();
+    assert!((price(own) - price(other)).abs() > f64::EPSILON);
+    let mut cost = CostSum::new(own);
+    cost.add(usage);
+    let failed = ModelAsked { model: other.to_owned(), usage: Some(usage), error: None };
+    cost.add_event(&failed.into());
+    let sum = price(own) + price(other);
+    assert!((cost.dollars().unwrap() - sum).abs() < 1e-12, "{:?}", cost.dollars());
+}

@@ -397,14 +397,6 @@ impl HookRunner {
         self
     }
 
-    /// Returns whether a hook can wake the model.
-    #[must_use]
-    pub fn may_wake(&self) -> bool {
-        let table = self.table();
-        let mut all = table.iter().flat_map(|(event, list)| list.iter().map(|it| (*event, it)));
-        self.wake.is_some() && all.any(|(event, entry)| entry.hook.wakes_at(event))
-    }
-
     /// Returns the invalid matchers.
     #[must_use]
     pub fn problems(&self) -> &[InvalidMatcher] {

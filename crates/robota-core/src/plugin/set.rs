@@ -80,7 +80,7 @@ impl PluginSet {
                 let start = (envelope.ts, CostSum::new(&started.model));
                 self.running().insert(envelope.turn.clone(), start);
             }
-            Event::AssistantMessage(_) | Event::CompactionFinished(_) => {
+            Event::AssistantMessage(_) | Event::CompactionFinished(_) | Event::ModelAsked(_) => {
                 if let Some((_, cost)) = self.running().get_mut(&envelope.turn) {
                     cost.add_event(&envelope.event);
                 }

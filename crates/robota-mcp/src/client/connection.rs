@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use reqwest::header::{AUTHORIZATION, HeaderMap};
-use rmcp::model::{ClientRequest, ErrorData, NumberOrString, ProtocolVersion, ServerResult};
+use rmcp::model::{
+    ClientRequest, ErrorCode, ErrorData, NumberOrString, ProtocolVersion, ServerResult,
+};
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, Peer, PeerRequestOptions,
     RoleClient, RunningService, ServiceError,
@@ -32,6 +34,10 @@ use crate::text::clean_line;
 
 /// How long a server may take to start. The first start of a package runner downloads the server.
 const START_LIMIT: Duration = Duration::from_secs(30);
+
+/// How long a server may take to answer which versions it speaks, after it refused the handshake. A server
+/// that ignores unknown requests never answers.
+const DISCOVER_LIMIT: Duration = Duration::from_secs(5);
 /// How long a connection may take to close.
 const CLOSE_LIMIT: Duration = Duration::from_secs(4);
 
@@ -126,14 +132,20 @@ impl Connection {
                 match serve(&handler, transport, lifecycle).await {
                     // A server without a handshake: started again, because it may take its first line
                     // for the end of the conversation.
-                    Err(ClientInitializeError::JsonRpcError(_))
-                        if config.protocol == ProtocolChoice::HandshakeFirst =>
+                    Err(first @ ClientInitializeError::JsonRpcError(_))
+                        if config.protocol == ProtocolChoice::HandshakeFirst
+                            && knows_no_handshake(&first) =>
                     {
                         let (transport, state) =
                             stdio::start(options, command, args, env).await.map_err(failed)?;
                         stdio = Some(state);
                         let versions = self::lifecycle(ProtocolChoice::Modern);
-                        serve(&handler, transport, versions).await
+                        let asked = serve(&handler, transport, versions);
+                        // The first answer says more than the second failure.
+                        match tokio::time::timeout(DISCOVER_LIMIT, asked).await {
+                            Ok(Ok(started)) => Ok(started),
+                            Ok(Err(_)) | Err(_) => Err(first),
+                        }
                     }
                     started => started,
                 }
@@ -389,6 +401,13 @@ fn addresses(code: i32, data: Option<Value>) -> Option<Vec<Value>> {
 }
 
 /// Shakes hands with a server over a transport, and starts the task that serves its messages.
+/// Returns whether an error means that the server does not know the request. Another one says why the server
+/// cannot start.
+fn knows_no_handshake(error: &ClientInitializeError) -> bool {
+    let ClientInitializeError::JsonRpcError(error) = error else { return false };
+    matches!(error.code, ErrorCode::METHOD_NOT_FOUND | ErrorCode::INVALID_REQUEST)
+}
+
 pub(super) async fn serve(
     handler: &Handler,
     transport: impl Transport<RoleClient> + 'static,

@@ -210,7 +210,17 @@ impl NewAgent {
                 // Before the permissions are read: a change meanwhile must not be missed.
                 permissions.pass_changes_to(follower);
                 permissions.restrictions().apply(&*gate)?;
-                permissions.folders()
+                // A change between the two would be undone, so they are read until they stay the same.
+                let mut given = None;
+                while let folders = permissions.folders()
+                    && folders != given
+                {
+                    if let Some(folders) = folders.clone() {
+                        use_folders(&gate, folders)?;
+                    }
+                    given = folders;
+                }
+                None
             }
             // In a process of its own, where the session that started the agent is not open.
             None => {

@@ -209,7 +209,11 @@ impl InteractiveSessionBuilder {
             (wakes.clone(), wakes)
         };
         let settings_hooks = settings_hooks.on_title(rename);
-        let settings_hooks = Arc::new(settings_hooks.on_wake(move |wake| wakes.send(wake)));
+        let settings_hooks = match self.hooks_wake {
+            true => settings_hooks.on_wake(move |wake| wakes.send(wake)),
+            false => settings_hooks,
+        };
+        let settings_hooks = Arc::new(settings_hooks);
         notices.into_iter().for_each(|notice| (self.on_notice)(notice));
         let mut hooks = std::mem::take(&mut self.first_hooks);
         let mut agent_hooks = hooks.clone();

@@ -1,10 +1,10 @@
 //! Reports of hooks in the background (`"asyncRewake": true`): each is an input of the session. It joins the
 //! turn that runs, or starts one.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use robota_core::event::{Delivery, Envelope, Event};
+use robota_core::event::{Delivery, Envelope, Event, TurnEnd};
 use robota_core::hook::HookWake;
 use robota_core::ids::SessionId;
 use robota_core::message::Block;
@@ -27,6 +27,8 @@ pub(super) struct HookWakes {
     open: OpenSessions,
     session: SessionId,
     in_a_row: AtomicU32,
+    /// Reports that wait for the next prompt; none if reports are sent at once.
+    held: Mutex<Option<Vec<HookWake>>>,
     on_notice: Arc<dyn Fn(Notice) + Send + Sync>,
 }
 
@@ -36,21 +38,36 @@ impl HookWakes {
         session: SessionId,
         on_notice: Arc<dyn Fn(Notice) + Send + Sync>,
     ) -> Self {
-        Self { open, session, in_a_row: AtomicU32::new(0), on_notice }
+        Self { open, session, in_a_row: AtomicU32::new(0), held: Mutex::new(None), on_notice }
     }
 
     /// Takes an event of the session.
     pub(super) fn observe(&self, envelope: &Envelope) {
-        if let Event::InputAccepted(data) = &envelope.event
-            && !data.metadata.contains_key(HOOK_WAKE)
-        {
-            self.in_a_row.store(0, Ordering::Relaxed);
+        match &envelope.event {
+            Event::InputAccepted(data) if !data.metadata.contains_key(HOOK_WAKE) => {
+                self.in_a_row.store(0, Ordering::Relaxed);
+                let held = self.held().take();
+                held.into_iter().flatten().for_each(|wake| self.send(wake));
+            }
+            // After an interrupt or a failure the user decides what comes next.
+            Event::TurnFinished(data) if data.end != TurnEnd::Complete => {
+                self.held().get_or_insert_default();
+            }
+            _ => {}
         }
     }
 
-    /// Sends a report, if the session is still open.
+    fn held(&self) -> MutexGuard<'_, Option<Vec<HookWake>>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends a report, if the session is still open. After a turn that did not complete the report waits for
+    /// the next prompt.
     pub(super) fn send(&self, wake: HookWake) {
         let Some(session) = self.open.get(&self.session) else { return };
+        if let Some(held) = &mut *self.held() {
+            return held.push(wake);
+        }
         let HookWake { event, hook, text } = wake;
         if self.in_a_row.fetch_add(1, Ordering::Relaxed) >= MAX_IN_A_ROW {
             let text = format!(

@@ -387,3 +387,34 @@ async fn core_22_a_hook_in_the_background_wakes_the_model() {
         session.shutdown("done").await.unwrap();
     }
 }
+
+#[tokio::test]
+async fn core_22_after_a_turn_that_did_not_complete_a_report_comes_with_the_next_prompt() {
+    use robota_sdk::InteractiveEvent;
+    use robota_session::StartAt;
+
+    let call = "{tools: [{tool: Write, input: {file_path: new.txt, content: x}}]}";
+    let scene = Scene::new(&format!("- {call}\n- Summary.\n- Answer.\n- Repaired.\n"));
+    let late = LATE.replace("exit 2", "touch ../ended; exit 2");
+    let hook = json!({"type": "command", "command": late, "asyncRewake": true});
+    settings(&scene, &json!({"hooks": {"PostToolUse": [{"hooks": [hook]}]}}));
+    let builder = scene.builder().may_bypass(true).mode(Mode::BypassPermissions);
+    let session = builder.max_rounds(1).open().await.unwrap();
+    let mut events = session.events(StartAt::Start).await.unwrap();
+    session.submit("First").await.unwrap().result().await.unwrap();
+    scene.write("go", "");
+    while !scene.path().join("ended").exists() {
+        tokio::task::yield_now().await;
+    }
+    session.submit("Second").await.unwrap().result().await.unwrap();
+    let mut prompts = Vec::new();
+    while prompts.len() < 3 {
+        if let InteractiveEvent::PromptAccepted { text, .. } = events.next().await.unwrap().unwrap()
+        {
+            prompts.push(text);
+        }
+    }
+    assert_eq!(prompts[..2], ["First", "Second"], "{prompts:?}");
+    assert!(prompts[2].contains("the tests fail"), "{prompts:?}");
+    session.shutdown("done").await.unwrap();
+}
