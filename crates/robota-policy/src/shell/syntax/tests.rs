@@ -102,6 +102,19 @@ fn an_index_that_does_not_end_is_read_with_bounded_work() {
     }
 }
 
+/// The longest index may end inside of a letter.
+#[test]
+fn an_index_of_long_letters_is_cut_between_letters() {
+    for open in ["'", "\"", "$'", "`", "$(", "${", ""] {
+        for shift in ["", "x", "xx"] {
+            let text = format!("A[{open}{shift}{}", "\u{fffd}".repeat(200));
+            // What it is does not matter: it is read without a panic.
+            let _ = parse(&text);
+            assert!(parse(&format!("ls; {text}]=1; ls")).is_err() || open.is_empty(), "{text}");
+        }
+    }
+}
+
 /// The attempt to read an index leaves nothing behind.
 #[test]
 fn a_word_that_is_no_assignment_is_read_once() {

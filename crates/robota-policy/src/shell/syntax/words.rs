@@ -377,7 +377,7 @@ impl<'t> Reader<'t> {
         if self.peek(0) == b'[' {
             let mark = self.mark();
             self.at += 1;
-            self.end = self.end.min(self.at + MAX_INDEX);
+            self.end = self.end.min(self.text.floor_char_boundary(self.at + MAX_INDEX));
             let index = self.up_to(b']', false, &mut inner);
             let behind = self.text.as_bytes().get(self.at + 1..).unwrap_or_default();
             if index.is_err() || !(behind.starts_with(b"=") || behind.starts_with(b"+=")) {
