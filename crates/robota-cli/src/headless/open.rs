@@ -101,16 +101,15 @@ pub(crate) async fn open(opening: Opening<'_>) -> anyhow::Result<Opened> {
         .store(store.clone())
         .mode(requests.mode)
         .may_bypass(options.may_bypass)
-        // A run with one prompt has one result, so nothing may start another turn.
-        .hooks_wake(options.stream_input)
         .max_rounds(args.max_turns)
         .budget(options.limits)
         // First, so that no other hook runs for a call that the budget denies.
         .first_hooks(BudgetHooks(requests.meter.clone()))
-        // A run with one prompt ends with it.
+        // A run with one prompt ends with it, so nothing may start another turn.
         .background(BackgroundOptions {
             task_logs: !args.session.no_session_persistence,
             schedules: options.stream_input,
+            hooks_wake: options.stream_input,
             ..BackgroundOptions::default()
         })
         .on_notice(|notice| print_notice(&notice))

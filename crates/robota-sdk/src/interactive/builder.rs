@@ -50,11 +50,14 @@ pub struct BackgroundOptions {
     /// Lets the [schedules](robota_runtime::SessionSchedules) of the session fire while it is open. The
     /// default is true.
     pub schedules: bool,
+    /// Lets hooks with `"asyncRewake": true` run in the background and wake the model. Otherwise the
+    /// session waits for them. The default is true.
+    pub hooks_wake: bool,
 }
 
 impl Default for BackgroundOptions {
     fn default() -> Self {
-        Self { task_logs: false, process_tool: false, schedules: true }
+        Self { task_logs: false, process_tool: false, schedules: true, hooks_wake: true }
     }
 }
 
@@ -87,7 +90,6 @@ pub struct InteractiveSessionBuilder {
     pub(super) name: Option<String>,
     pub(super) mode: Option<Mode>,
     pub(super) may_bypass: bool,
-    pub(super) hooks_wake: bool,
     pub(super) max_rounds: u32,
     pub(super) system: SystemText,
     pub(super) only_tools: Option<Vec<String>>,
@@ -156,7 +158,6 @@ impl InteractiveSessionBuilder {
             name: None,
             mode: None,
             may_bypass: false,
-            hooks_wake: true,
             max_rounds: 0,
             system: SystemText::default(),
             only_tools: None,
@@ -286,13 +287,6 @@ impl InteractiveSessionBuilder {
     /// may always do so.
     pub fn may_bypass(mut self, may: bool) -> Self {
         self.may_bypass = may;
-        self
-    }
-
-    /// Sets whether hooks with `"asyncRewake": true` run in the background and wake the model, which is the
-    /// default. Otherwise the session waits for them, as for a session that ends with its first answer.
-    pub fn hooks_wake(mut self, wake: bool) -> Self {
-        self.hooks_wake = wake;
         self
     }
 

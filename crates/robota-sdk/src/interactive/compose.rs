@@ -209,7 +209,7 @@ impl InteractiveSessionBuilder {
             (wakes.clone(), wakes)
         };
         let settings_hooks = settings_hooks.on_title(rename);
-        let settings_hooks = match self.hooks_wake {
+        let settings_hooks = match self.background.hooks_wake {
             true => settings_hooks.on_wake(move |wake| wakes.send(wake)),
             false => settings_hooks,
         };
